@@ -311,7 +311,7 @@ def test_every_field_of_a_watch(folder, monkeypatch):
         path.write_text(json.dumps(state), encoding="utf-8")
 
     def read():
-        return topbin_watch.read_state(folder / "watch", asked, whole)
+        return topbin_watch.read_watch(folder / "watch", asked, whole)
 
     try_all(forgeries(content, "watch"), write, read, ["watch"], "watch.json")
 

@@ -212,7 +212,7 @@ def test_the_choice_is_told_beside_the_other_notes_and_changes_no_number():
     choice = Choice("trees", None, {"linear": 0.6, "trees": 0.75}, 0.01)
     before = tb.estimate_alpha(np.arange(50.0, 150.0), np.arange(100.0))
     model = SimpleNamespace(estimate_=replace(before, notes=("another",)))
-    choice.tell(model)
+    choice.add_note_to(model)
     assert model.estimate_ == replace(before, notes=("another", choice.note))
     assert "in 60.0 % of pairs by the linear model, in 75.0 % by trees" in choice.note
     assert "the standard error of the difference is 1.0 %" in choice.note

@@ -43,7 +43,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 @request_options("label", "positive")
 @request_options(*FURTHER, usual=False)
 @option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
-@engine_options("What counts the rows.", default="local")
+@engine_options("Where the rows are counted: here or on a cluster.", default="local")
 @max_alpha_option("Exit 3 if an interval lies above this.")
 @json_option
 def alpha(

@@ -37,9 +37,12 @@ PLAN = (
 )
 PROXY = (
     "A column with a cheaper label of every row, such as what a language model says: it makes "
-    "intervals narrower, and they stay right. Repeat for several."
+    "intervals narrower, and they stay valid. Repeat for several."
 )
-RECALL = "Ask whether so many of the positives are candidates; draws on both sides of them."
+RECALL_HELP = (
+    "Check whether the candidates contain this share of the positives; draws rows above and below "
+    "their threshold."
+)
 TOOL = "Write a file that this labeling tool imports; --labels reads its export."
 LISTED = (
     "The rows of candidates.csv instead, best first: to train the model (not yet one of images), "
@@ -62,13 +65,15 @@ where_option = partial(
 @flag(
     "--stratified", "Draw", "Draw equally many rows from each group of similar scores.", usual=False
 )
-@option("--seed", "Draw", "Of the draw.  [default: the next one]", type=SEED, usual=False)
+@option(
+    "--seed", "Draw", "Random seed of the draw.  [default: the next one]", type=SEED, usual=False
+)
 @option("--labels", "Read back", "The file with the answers filled in.", type=PATH)
 @flag("--refit", "Read back", REFIT, usual=False)
 @option("--plan", "Plan", PLAN, type=float, is_flag=False, flag_value=WIDTH_ONLY, metavar="[ERROR]")
 @option("--proxy", "Plan", PROXY, multiple=True, usual=False)
-@option("--width", "Plan", "How narrow the interval is to be.", type=float)
-@option("--recall", "Plan", RECALL, type=float, usual=False)
+@option("--width", "Plan", "Target width of the interval.", type=float)
+@option("--recall", "Plan", RECALL_HELP, type=float, usual=False)
 @option("-o --output", "Output", "File for the drawn rows.  [default: RUN/audit.csv]", type=PATH)
 @option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
 @flag("--force", "Output", "Replace that file, or earlier answers.")
@@ -157,24 +162,25 @@ def _read_back(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     lines = [] if result.verdict is None else result.verdict.lines(str(run))
     lines += audit_lines(result)
     if options["width"] is not None:
-        lines.append(f"width           {_progress(judged, options['width'])}")
+        lines.append(f"width           {judged.progress(options['width'])}")
     for line in lines:
         show.print(line)
     return judged
 
 
 def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
-    from topbin.job.audits.audit import KINDS, draw_audit, question
+    from topbin.evaluate.audit.scored import RECALL
+    from topbin.job.audits.audit import draw_audit, question, words_of
     from topbin.store.runs import read_result
 
     tool = options["tool"]
     path = options["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
-    where = options["where"] if options["recall"] is None else "recall"
+    where = options["where"] if options["recall"] is None else RECALL
     chosen = {name: options[name] for name in ("stratified", "seed", "force", "tool")}
     chosen["sources"] = named_again(options)
     drawn = draw_audit(run, options["n"], path, where=where, **chosen)
-    kind = KINDS[drawn.kind if where == "anywhere" else where][1]
-    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
+    which = words_of(drawn, where).which
+    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{which}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
     if tool is not None:
         todo = "import it, label, export all tasks as JSON to the same name, then:"
@@ -185,15 +191,6 @@ def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str 
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
     show.print(f"                {command}")
     return {"file": str(path), "rows": drawn.n}
-
-
-def _progress(judged: Any, width: float) -> str:
-    """Whether the interval is as narrow as wanted, and about how many more labels that takes."""
-    now = judged.interval[1] - judged.interval[0]
-    if now <= width:
-        return f"{now:.3f}, the wanted {width:g} is reached: you can stop"
-    more = judged.n * ((now / width) ** 2 - 1)
-    return f"{now:.3f}, not yet {width:g}: about {more:,.0f} more labels of this kind"
 
 
 @click.command(cls=Verb)
@@ -243,6 +240,7 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
 
 def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
+    from topbin.evaluate.audit.scored import ANYWHERE
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
 
@@ -252,7 +250,7 @@ def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     show.print(f"in all          {progress['done']:,} of {progress['total']:,} rows have an answer")
     if progress["done"] < progress["total"]:
         kind = f" --where {rows.where}" if rows.where else " --candidates"
-        more = "" if rows.where == "anywhere" else kind
+        more = "" if rows.where == ANYWHERE else kind
         show.print(f"next            topbin review {quote(str(run))}{more}")
     elif rows.where is not None:
         rows.judge()

@@ -49,7 +49,7 @@ further = partial(option, group="Output", usual=False)
 @output_option("The run folder.", default=Path("run"))
 @further(
     "--config",
-    about="Options from a file, such as run.toml of a run; those given here count more.",
+    about="Options from a file, such as run.toml of a run; options given here take precedence.",
     type=click.Path(dir_okay=False, path_type=Path),
 )
 @further("--force", about="Start over in an existing run folder.", is_flag=True)
@@ -57,7 +57,7 @@ further = partial(option, group="Output", usual=False)
 @further(
     "--dry-run", about="Only say how the data is read, and how long the fit takes.", is_flag=True
 )
-@further("--quiet", about="Say nothing but errors.", is_flag=True)
+@further("--quiet", about="Print only errors.", is_flag=True)
 @json_option
 def fit(
     source: tuple[str, ...],

@@ -197,8 +197,8 @@ def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
     text = "".join(",".join(row) + "\n" for row in rows)
     listed = replace(listed, sum=hashlib.sha256(text.encode()).hexdigest())
     if listed.precision is not None and 0 < listed.rows <= precision.value.size:
-        about = {"rows": listed.rows, "of": before.data.n_u, "why": listed.why}
-        new = best.listed(precision, now.estimate_, **about)
+        n, of, why = listed.rows, before.data.n_u, listed.why
+        new = best.listed(precision, now.estimate_, rows=n, of=of, why=why)
         listed = replace(new, threshold=listed.threshold, sum=listed.sum)
     return Relisted(listed, likely, text)
 

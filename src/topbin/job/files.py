@@ -95,7 +95,7 @@ def _all_rows(result: Result) -> Any:
 
 
 def probabilities_of(folder: Path, answer: Answer) -> Any:
-    """The same with an audit that came later; None if the run has no such file."""
+    """All probabilities of a run with an audit that came later; None if it has no such file."""
     if not os.path.lexists(folder / PROBABILITIES):
         return None
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
@@ -154,7 +154,7 @@ def read_stored(folder: Path, name: str) -> Any:
 
 
 def read_numbered(folder: Path, name: str) -> Any:
-    """The same of a table whose column "row" has the numbers of rows; TB114 if it has none."""
+    """The rows of a table of a run with their numbers, in a column "row"; TB114 if it has none."""
     frame = read_stored(folder, name)
     if "row" not in frame or frame["row"].dtype.kind not in "iu":
         raise damaged(folder / name, "it has no numbers of rows")

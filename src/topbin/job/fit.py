@@ -105,9 +105,9 @@ def fit(
         How many rows to list; or a `Listing`, which also has a least precision. Without a number,
         100, or fewer if fewer are positive at the high end of the interval.
     confidence
-        Of the interval and the bound.
+        The confidence level of the intervals.
     seed
-        Of folds and models.
+        The random seed of folds and models.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def fit_prepared(
     first = two.quick.fit(data.X, y, data.weight, **data.folds.arrays)
     first.set_params(memory=None)
     if choice is not None:
-        choice.tell(first)
+        choice.add_note_to(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
@@ -243,7 +243,7 @@ def _refined(
             result = replace(result, stopped=stopped)
     careful.fit_from(crossfit, X, y)
     if choice is not None:
-        choice.tell(careful)
+        choice.add_note_to(careful)
     return replace(result, classifier=careful, methods=_methods(careful))
 
 

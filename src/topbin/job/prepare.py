@@ -13,7 +13,7 @@ import numpy as np
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.formatting import counted
+from topbin.core.formatting import counted, counted_columns
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.core.options import Read, Request, Rows
@@ -182,7 +182,7 @@ class Prepared:
         kinds = Counter(
             "image" if f.shape else names.get(f.kind, f.kind) for f in self.encoder.features
         )
-        read = [_plural(count, kind) for kind, count in kinds.most_common()]
+        read = [counted_columns(count, kind) for kind, count in kinds.most_common()]
         texts = [f.name for f in self.encoder.features if f.kind in ("text", "encoded")]
         read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
@@ -535,14 +535,3 @@ def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
             f'"{id}" of a known positive. Remove {"it" if shared == 1 else "them"} from the '
             "unlabeled file: a row that is known positive is not unlabeled.",
         )
-
-
-def _plural(count: int, kind: str) -> str:
-    """How many columns of a kind.
-
-    >>> _plural(1, "number"), _plural(2, "category"), _plural(2, "text")
-    ('1 number', '2 categories', '2 text')
-    """
-    if kind in ("text", "yes/no"):
-        return f"{count:,} {kind}"
-    return f"{count:,} categories" if kind == "category" and count > 1 else counted(count, kind)

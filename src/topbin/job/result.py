@@ -260,7 +260,7 @@ class Result:
     def listed(
         self, n: int | None = None, *, min_precision: float | None = None, why: bool = False
     ) -> Any:
-        """The same as files have it: `row` counts the rows of the table from 1."""
+        """The candidates as files have them: `row` counts the rows of the table from 1."""
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
         frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")

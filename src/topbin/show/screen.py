@@ -107,7 +107,7 @@ def summarize(answer: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
     lines += [] if answer.verdict is None else answer.verdict.lines(run)
     lines += audit_lines(answer)
     lines += [] if answer.remedy is None else [f"remedy          {answer.remedy.sentence}"]
-    lines += [answer.estimate_told(), f"agreement       {answer.agreement}", *read]
+    lines += [answer.estimate_lines, f"agreement       {answer.agreement}", *read]
     if answer.labeling is not None:
         lines += answer.labeling.lines if answer.novel is None else []
     elif answer.random_labels is not None and not answer.random_labels.says_nothing:
@@ -160,7 +160,7 @@ def run_lines(answer: Answer) -> list[str]:
     lines = [
         f"data            {', '.join(data.source)}: {counted(data.rows)}, {data.hash}",
         f"labels          {data.label_note}",
-        answer.estimate_told(),
+        answer.estimate_lines,
         f"agreement       {answer.agreement}",
         f"candidates      {counted(listed.rows)} in {CANDIDATES}",
     ]

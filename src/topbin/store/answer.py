@@ -261,7 +261,8 @@ class Answer:
         ends = 1 - audited.interval[1], 1 - audited.interval[0]
         return replace(before, share=1 - audited.alpha, interval=ends, at_least=None)
 
-    def estimate_told(self) -> str:
+    @property
+    def estimate_lines(self) -> str:
         """The summary of the estimate, after the shares of known classes if there are any."""
         summary = self.in_words(self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n))
         return "\n".join([*(self.labeling.lines if self.novel and self.labeling else ()), summary])

@@ -211,7 +211,7 @@ def understood(answers: Mapping[Any, Any]) -> dict[int, str]:
 def add_answers(
     folder: Path, new: Mapping[int, str], *, force: bool = False, model_only: bool = False
 ) -> int:
-    """The same for answers that were read, by a process that holds the lock."""
+    """Save answers that were read, for a process that holds the lock; return how many are new."""
     state, data = read_state(folder), read_result(folder).data.hash
     if not model_only:
         _check_drawn(folder, new, state)

@@ -83,19 +83,28 @@ JUDGED_FROM = RESULT, CANDIDATES, DRAWN, ANSWERS  # files
 SHOWN = 12  # known classes, in a question
 TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
-# Kinds of draws: what the file says about its rows, and what the screen adds to "random rows".
-KINDS = {
-    "simple": ("Random rows, drawn without a look at the score.", ""),
-    "stratified": (
+
+
+@dataclass(frozen=True, slots=True)
+class DrawWords:
+    """What the file of a draw says about its rows, and what the screen adds to "random rows"."""
+
+    about: str
+    which: str = ""
+
+
+DRAW_WORDS = {
+    "simple": DrawWords("Random rows, drawn without a look at the score."),
+    "stratified": DrawWords(
         "Random rows, equally many from each group of similar scores, in random order.",
         ", equally many from each group of similar scores",
     ),
-    "weighted": (
+    "weighted": DrawWords(
         "Random rows, with more of those that look like the rarer class, in random order.",
         ", with more of those that look like the rarer class",
     ),
-    TOP: ("Random rows of the top bin, in random order.", " of the top bin"),
-    RECALL: (
+    TOP: DrawWords("Random rows of the top bin, in random order.", " of the top bin"),
+    RECALL: DrawWords(
         "Random rows from both sides of the threshold, in random order.",
         " from both sides of the candidates' threshold",
     ),
@@ -251,7 +260,7 @@ def _draw(
         rows = frame.pop("row").tolist()
         tasks = None if tool is None else tasks_of(frame, rows, tool)
         frame = in_front(frame, {"row": rows, ANSWER: ""})
-        words = KINDS[sample.kind if where == ANYWHERE else where][0]
+        words = words_of(sample, where).about
         words += ROWS_NOT_GROUPS if result.data.group else ""
         words += "" if (means := question(result)) is None else f" {sentence(means)}."
         about_file = [f"{words} {NOTE}"] + [""] * (sample.n - 1)
@@ -268,6 +277,11 @@ def _draw(
         elif output is not None:
             write_table(output, frame, force=force)
     return sample, frame
+
+
+def words_of(sample: AuditSample, where: str) -> DrawWords:
+    """What is said of a draw."""
+    return DRAW_WORDS[sample.kind if where == ANYWHERE else where]
 
 
 def question(answer: Answer) -> str | None:
@@ -320,7 +334,7 @@ def read_answered(answers: str | Path) -> dict[int, Any]:
     frame = _read_filled(answers)
     twice = frame["row"][frame["row"].duplicated()]
     if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
-        what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
+        what = f"row {twice.iloc[0]} twice" if len(twice) else "row numbers that are not numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
     by_row: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
     return by_row
@@ -457,7 +471,7 @@ def _seen(state: AuditState, where: str, look: int) -> tuple[float, float]:
 
 
 def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:
-    """The same for intervals half and a quarter as wide as the one that the run has now."""
+    """The labels that it takes for intervals half and a quarter as wide as that of the run now."""
     result = read_result(run)
     low, high = (result.audited or result.estimate).interval or (0.0, 0.2)
     widths = (float(f"{(high - low) / parts:.2g}") for parts in (2, 4))

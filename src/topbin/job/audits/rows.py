@@ -76,7 +76,7 @@ class DrawRequest:
     sources: Request = Request()  # what the user names again, to be read
 
     def settled(self, state: AuditState) -> "DrawRequest":
-        """The same with a seed: that of an equal draw without answers, or the next one."""
+        """The request with a seed: that of an equal draw without answers, or the next one."""
         if self.seed is not None:
             return self
         alike = [one for one in state.draws if self._is_like(one) and not state.is_begun(one)]
@@ -125,7 +125,9 @@ def draw_from_rows(
 def draw_from_files(
     folder: Path, answer: Answer, asked: DrawRequest, earlier: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
-    """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
+    """The draw, its rows and its bin from the files of a sampled run, in one pass.
+
+    Its `rows` are places among all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
     """
@@ -159,7 +161,7 @@ def read_scores(folder: Path, answer: Answer) -> Scored | None:
 
 
 def scores_of(folder: Path) -> Scored:
-    """The same of a run that has scored all of its rows."""
+    """The scores and probabilities of a run that has scored all of its rows."""
     with reading(folder / MODEL):
         model = load(folder / MODEL)
         evidence = model.evidence_
@@ -304,7 +306,7 @@ class ProxyGain:
         return (
             f"{names} find {shares} of the known positives. If they find as many of the others, "
             f"{self.labels:,} labels give an interval {self.width:.3f} wide instead of "
-            f"{self.without:.3f}; if not, it is wider, and still right"
+            f"{self.without:.3f}; if not, it is wider, and still valid"
         )
 
 
