@@ -9,9 +9,9 @@ import pytest
 from asked import asked
 from stored import forge_result
 
-from topbin.job import files as module
+from topbin.job import checkpoints as module
 from topbin.job import prepare
-from topbin.job.files import SavedSteps, close_stages, finished, key_of, open_stages
+from topbin.job.checkpoints import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.job.fit import fit_prepared
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS

@@ -213,7 +213,8 @@ def _check_named(rows: Any) -> None:
 
 def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **room: bool) -> bool:
     """Do the job in its run folder; False if the run was complete, and is left as it is."""
-    from topbin.job.files import close_stages, finished, open_stages, write_files
+    from topbin.job.checkpoints import close_stages, finished, open_stages
+    from topbin.job.files import write_files
     from topbin.store.runs import check_room
 
     if not room["resume"]:

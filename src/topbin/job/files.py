@@ -1,29 +1,16 @@
-"""What a job leaves in its run folder, and what later verbs read back from it.
-
-Finished steps stay there too, so that `--resume` does not do them twice. A step is a model folder
-(`topbin.store.models`: no pickle, checksums, written whole or not at all). Steps are kept under a
-name made from all that determines them: the rows, the settings, the versions. Steps made of
-anything else are removed.
-"""
+"""What a job leaves in its run folder, and what later verbs read back from it."""
 
 import hashlib
-import json
 import os
-import platform
-from collections.abc import Iterator, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-import topbin
 from topbin.core.atomic import (
     check_regular,
     lock,
-    remove,
-    remove_parts,
-    write_errors,
     write_text,
 )
 from topbin.core.errors import InputError
@@ -33,20 +20,17 @@ from topbin.data.table import read_table
 from topbin.data.write import in_front, write_table
 from topbin.job.candidates import Ranking, Relisted
 from topbin.job.prepare import Prepared
-from topbin.job.result import Result, packages
+from topbin.job.result import Result
 from topbin.show.page import page
 from topbin.show.rows import gallery_of, shown_rows
 from topbin.store.answer import Answer
 from topbin.store.models import load, reading, save
 from topbin.store.runs import (
     CANDIDATES,
-    MAY_CHANGE,
     MODEL,
     PROBABILITIES,
     REPORT,
-    RESULT,
     ROWS,
-    STAGES,
     WAIT,
     RunFolder,
     damaged,
@@ -164,74 +148,3 @@ def read_numbered(folder: Path, name: str) -> Any:
 def sum_of(path: Path) -> str:
     """The sum that shows whether a file is as it was written."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-class SavedSteps(MutableMapping[str, Any]):
-    """Steps by name, on the disk; one that cannot be read counts as not done."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return load(self.folder / name)
-        except InputError as error:
-            raise KeyError(name) from error
-
-    def __setitem__(self, name: str, step: Any) -> None:
-        save(step, self.folder / name, force=True)
-
-    def __delitem__(self, name: str) -> None:
-        remove(self.folder / name)
-
-    def __iter__(self) -> Iterator[str]:
-        """Names of all steps, without reading them."""
-        return iter(sorted(path.name for path in self.folder.glob("[!.]*")))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def open_stages(run: RunFolder, data: Prepared) -> SavedSteps:
-    """The steps of this very job; steps of other rows, settings or versions are removed."""
-    stages = SavedSteps(run.folder / STAGES / key_of(data))
-    with write_errors(run.folder):
-        for other in stages.folder.parent.glob("*"):
-            if other != stages.folder:
-                remove(other)
-        remove_parts(stages.folder)
-    return stages
-
-
-def close_stages(run: RunFolder) -> None:
-    """Remove all steps, when result.json has made them needless."""
-    with write_errors(run.folder):
-        remove(run.folder / STAGES)
-
-
-def key_of(data: Prepared) -> str:
-    """A name for all that determines a step."""
-    asked = data.request.settings()
-    fixed = {key: value for key, value in asked.items() if key not in MAY_CHANGE}
-    made_of = {
-        "rows": data.hash,
-        "settings": fixed,
-        "topbin": topbin.__version__,
-        "python": platform.python_version(),
-        "packages": packages(data),
-    }
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def finished(run: RunFolder, data: Prepared) -> Answer | None:
-    """What a resumed run found, if it is complete and was made of the same; else None."""
-    if not run.resumed or not (run.folder / RESULT).exists():
-        return None
-    stored = read_result(run.folder)
-    same = (
-        stored.stopped is None
-        and stored.topbin == topbin.__version__
-        and stored.versions == packages(data)
-        and stored.data.hash == data.hash
-    )
-    return stored if same else None
