@@ -262,7 +262,8 @@ def keep_models(monkeypatch):
             known[key] = load(folder, **given)
         return copy.copy(known[key])
 
-    for room in ("job.audits.rows", "job.audits.audit", "job.files", "store.scorer"):
+    rooms = "job.audits.rows", "job.audits.audit", "job.candidates", "job.files", "store.scorer"
+    for room in rooms:
         monkeypatch.setattr(f"topbin.{room}.load", once)
 
 

@@ -14,7 +14,7 @@ from stored import forge_result, result_of
 
 import topbin as tb
 from topbin.data.write import write_table
-from topbin.job import files
+from topbin.job import candidates, files
 from topbin.job.audits import audit as audits
 from topbin.job.candidates import relisted
 from topbin.job.files import sum_of
@@ -222,7 +222,7 @@ def test_a_failure_before_writing_changes_nothing(run, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    for owner, name in ((files, "page"), (audits, "report_of"), (files, "list_precision")):
+    for owner, name in ((files, "page"), (audits, "report_of"), (candidates, "list_precision")):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, fail)
             with pytest.raises((OSError, tb.core.TopbinError)):

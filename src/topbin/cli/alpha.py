@@ -18,7 +18,7 @@ from topbin.cli.verb import (
 )
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted, visible
-from topbin.core.options import DEFAULT_METHOD, read_request
+from topbin.core.options import DEFAULT_METHOD, Request, read_request
 
 BY = "One estimate per value of this column."
 METHOD = (
@@ -104,7 +104,7 @@ def _check_method(method: str, by: str | None) -> None:
 
 
 def _count(
-    files: tuple[str, ...], options: Mapping[str, Any], method: str, request: Any
+    files: tuple[str, ...], options: Mapping[str, Any], method: str, request: Request
 ) -> tuple[Any, dict[Any, Any]]:
     """The counts and the estimates; the engine is open as long as either needs it."""
     from topbin.engines import bin_scores, count_from

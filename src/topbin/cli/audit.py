@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -15,6 +15,7 @@ from topbin.cli.options import again_options, named_again
 from topbin.cli.verb import (
     PASSED,
     SEED,
+    Screen,
     Verb,
     flag,
     json_option,
@@ -23,6 +24,12 @@ from topbin.cli.verb import (
     screen,
     write_json,
 )
+
+if TYPE_CHECKING:
+    from topbin.evaluate.audit import AuditResult
+    from topbin.job.audits.refit import Refit
+    from topbin.job.audits.review import Review
+    from topbin.job.audits.rows import ProxyGain
 
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
@@ -117,7 +124,7 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
         raise SystemExit(PASSED)
 
 
-def _add_proxies(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
+def _add_proxies(show: Screen, run: Path, options: Mapping[str, Any]) -> "ProxyGain":
     from topbin.job.audits.rows import add_proxies
 
     gain = add_proxies(run, options["proxy"], sources=named_again(options))
@@ -125,7 +132,7 @@ def _add_proxies(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     return gain
 
 
-def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
+def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
     from topbin.job.audits.audit import plan_audit, plan_audit_width, plan_audit_widths
 
     if plan != WIDTH_ONLY:
@@ -142,7 +149,7 @@ def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
     return by_width
 
 
-def _refit(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
+def _refit(show: Screen, run: Path, options: Mapping[str, Any]) -> "Refit":
     from topbin.job.audits.audit import read_answered
     from topbin.job.audits.refit import refit_audit
 
@@ -152,7 +159,7 @@ def _refit(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     return learned
 
 
-def _read_back(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
+def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditResult":
     from topbin.job.audits.audit import read_audit
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
@@ -168,7 +175,7 @@ def _read_back(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     return judged
 
 
-def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
+def _draw(show: Screen, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
     from topbin.evaluate.audit.scored import RECALL
     from topbin.job.audits.audit import draw_audit, question, words_of
     from topbin.store.runs import read_result
@@ -238,7 +245,7 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
     _say_goodbye(show, rows, run)
 
 
-def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
+def _say_goodbye(show: Screen, rows: "Review", run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
     from topbin.evaluate.audit.scored import ANYWHERE
     from topbin.show.screen import audit_lines

@@ -65,7 +65,6 @@ def score(
         done = score_table(run, source, output, read=read, force=force, why=why, tell=show.print)
         wrote = f"{counted(done.rows, done.row)} into {output}"
         summary: dict[str, Any] = {"rows": done.rows, "output": output}
-        summary |= {"notes": list(done.notes)} if done.notes else {}
     else:
         _check_for_engine(options, output)
         with open_engine(options) as engine:
@@ -75,15 +74,14 @@ def score(
         before = f", {done.before:,} of them from before" if done.before else ""
         wrote = f"{counted(done.rows)} into {counted(done.files, 'file')} in {output}{before}"
         summary = {"rows": done.rows, "files": done.files, "before": done.before, "output": output}
-        summary["notes"] = list(done.notes)
     for note in done.notes:
         show.print(f"note            {note}")
     show.print(f"scored          {wrote}")
     if doubt is not None:
         show.print(f"note            {doubt}")
-        summary["notes"] = [*summary.get("notes", ()), doubt]
     if as_json:
-        write_json(summary)
+        notes = [*done.notes, *([] if doubt is None else [doubt])]
+        write_json({**summary, "notes": notes} if notes or options["engine"] else summary)
 
 
 def _check_for_engine(options: Mapping[str, Any], output: str) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.formatting import percent
 from topbin.core.options import (
     CONFIDENCE,
     Budget,
@@ -36,8 +35,9 @@ from topbin.job.sampling import count_rest
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
 from topbin.learn.estimator import PUClassifier
+from topbin.learn.labeling.propensity import Propensity
 from topbin.learn.labeling.scar import ScarTest
-from topbin.learn.labeling.subtypes import random_labels_test
+from topbin.learn.labeling.subtypes import Subtypes, random_labels_test
 from topbin.learn.labeling.subtypes import subtypes as find_subtypes
 from topbin.learn.learners import TEDN
 from topbin.learn.open_set import OpenSetClassifier
@@ -294,15 +294,17 @@ def _counted(
     return replace(result, classifier=careful, methods=methods, best=counted.best)
 
 
-def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
+def _labeling(
+    result: Result, classifier: TEDnClassifier, y: Any
+) -> Subtypes | Propensity | LabelingFound | None:
     """What was found about labeling: by the classifier, or apart from it if it was asked for.
 
     A result that was stopped early is not kept waiting, and one that is finished is not thrown away
     if the subtypes cannot be read.
     """
     if isinstance(result.classifier, OpenSetClassifier):
-        return _classes_found(result.classifier)
-    labeling = getattr(classifier, "labeling_", None)
+        return LabelingFound.of_classes(result.classifier.shares_, result.classifier.novel_)
+    labeling: Subtypes | Propensity | None = getattr(classifier, "labeling_", None)
     subtypes = result.request.labeling.subtypes
     if labeling is not None or subtypes is None or result.stopped:
         return labeling
@@ -313,19 +315,7 @@ def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
             **result.data.folds.arrays,
         )  # fmt: skip
     except InputError as error:
-        lines = (f"subtypes        could not be read: {error.message}",)
-        return LabelingFound(kind="unread", lines=lines, reason=error.message)
-
-
-def _classes_found(fitted: OpenSetClassifier) -> LabelingFound:
-    """The shares of the known classes among the unlabeled rows, and of rows that belong to none."""
-    novel = fitted.novel_
-    lines = [f"novel           {novel}"]
-    if novel.at_least:
-        lines.append(f"at least        {percent(novel.at_least)} %, for any overlap")
-    lines += [f"class           {one}" for one in fitted.shares_]
-    shares = tuple(replace(one, label=str(one.label)) for one in fitted.shares_)
-    return LabelingFound(kind="classes", lines=tuple(lines), shares=shares, novel=novel)
+        return LabelingFound.unread(error.message)
 
 
 def _tested_labels(data: Prepared, quick: PUClassifier) -> ScarTest | None:

@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 
@@ -35,6 +34,7 @@ from topbin.learn.explain import (
     explain_held_out,
     why_columns,
 )
+from topbin.learn.labeling.propensity import Propensity
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtypes
 from topbin.learn.probabilities import fit_probabilities
@@ -49,7 +49,6 @@ from topbin.store.answer import (
     LabelingFound,
     ModelName,
     Remedy,
-    plain,
 )
 from topbin.store.models import versions_of
 from topbin.store.scorer import Scorer
@@ -78,7 +77,7 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
-    labeling: Any = None  # `Subtypes`, a `Propensity` or what is said of classes, if asked for
+    labeling: Subtypes | Propensity | LabelingFound | None = None  # if it was asked for
     gamma: Sensitivity | None = None
     random_labels: ScarTest | None = None
     found_remedy: Remedy | None = None
@@ -375,14 +374,11 @@ class Result:
 
     def _labeling_found(self) -> LabelingFound | None:
         """What is said about labeling; nothing if nobody asked."""
-        if self.labeling is None or isinstance(self.labeling, LabelingFound):
-            return self.labeling
-        # The notes of an estimate already say what a propensity has to say.
-        has_lines = isinstance(self.labeling, Subtypes)
-        lines = self.labeling.summary().splitlines() if has_lines else []
-        kind = type(self.labeling).__name__.lower()
-        plain_values = plain({"kind": kind, "lines": lines, **self.labeling.to_dict()})
-        return msgspec.convert(plain_values, LabelingFound)
+        if isinstance(self.labeling, Subtypes):
+            return LabelingFound.of_subtypes(self.labeling)
+        if isinstance(self.labeling, Propensity):
+            return LabelingFound.of_propensity(self.labeling)
+        return self.labeling
 
     def _columns_that_matter(self) -> tuple[Importance, ...]:
         """The first columns; none if the model cannot be explained."""

@@ -116,7 +116,7 @@ def _measure(path: str, name: str) -> dict[str, int]:
     """
     if not os.path.isdir(path):
         return _sized([path])
-    found: list[str] = []
+    files: list[str] = []
     seen = 0
     for place, folders, names in os.walk(path):
         seen += len(folders) + len(names)
@@ -124,8 +124,8 @@ def _measure(path: str, name: str) -> dict[str, int]:
             return {}
         folders[:] = [folder for folder in folders if not folder.startswith(".")]
         read = (file for file in names if file.lower().endswith(ENDINGS.get(name, TEXT)))
-        found += [os.path.join(place, file) for file in read]
-    return _sized(sorted(found))
+        files += [os.path.join(place, file) for file in read]
+    return _sized(sorted(files))
 
 
 def _sized(paths: Sequence[str]) -> dict[str, int]:
