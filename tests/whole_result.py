@@ -29,7 +29,7 @@ RESULT = {
     "history": [{"epoch": 1, "loss": 0.5, "alpha": None}],
     "sensitivity": [],
     "candidates": {
-        "file": "candidates.csv",
+        "file": "candidates.csv",  # as in results of before, and nobody reads it
         "rows": 3,
         "threshold": 0.5,
         "precision": None,

@@ -262,7 +262,8 @@ def keep_models(monkeypatch):
             known[key] = load(folder, **given)
         return copy.copy(known[key])
 
-    for room in ("job.audits.rows", "job.audits.audit", "job.files", "store.scorer"):
+    rooms = "job.audits.rows", "job.audits.audit", "job.candidates", "job.files", "store.scorer"
+    for room in rooms:
         monkeypatch.setattr(f"topbin.{room}.load", once)
 
 
@@ -311,7 +312,7 @@ def test_every_field_of_a_watch(folder, monkeypatch):
         path.write_text(json.dumps(state), encoding="utf-8")
 
     def read():
-        return topbin_watch.read_state(folder / "watch", asked, whole)
+        return topbin_watch.read_watch(folder / "watch", asked, whole)
 
     try_all(forgeries(content, "watch"), write, read, ["watch"], "watch.json")
 

@@ -71,7 +71,8 @@ def test_max_alpha_is_a_gate(files, limit, code):
     assert grouped.exit_code == code
     rows = json.loads(run(files, *COLUMNS, "--by", "town", "--json").stdout)["groups"]
     above = sum(row["interval"][0] > limit for row in rows)
-    assert (f"the interval of {above} groups begins above {limit}" in grouped.stdout) == (code == 3)
+    groups = f"{above} group{'s' * (above != 1)}"
+    assert (f"the interval of {groups} begins above {limit}" in grouped.stdout) == (code == 3)
     assert (above > 0) == (code == 3)
 
 
@@ -208,3 +209,9 @@ def test_selective_labels_are_answered_for_scores_too(tmp_path):
     by = CliRunner().invoke(main, [*given, "--gamma", "2", "--by", "known"])
     assert by.exit_code == 2
     assert "leave out --by" in by.output
+
+
+@pytest.mark.parametrize("limit", ["1.5", "-0.1"])
+def test_a_threshold_that_is_no_share_is_refused(files, limit):
+    done = run(files, *COLUMNS, "--max-alpha", limit)
+    assert (done.exit_code, "0<=x<=1" in done.output) == (2, True)

@@ -37,6 +37,21 @@ def test_a_plan_by_width_names_each_kind_and_what_it_assumes(run):
     assert "if labeled positives are like the others" in done.stderr
 
 
+def test_a_width_without_answers_is_a_plan_and_draws_nothing(run):
+    done = call("audit", run, "--width", 0.1, "--json")
+    assert done.exit_code == 0, done.output
+    planned = json.loads(call("audit", run, "--plan", "--width", 0.1, "--json").stdout)
+    assert json.loads(done.stdout) == planned
+    assert not (run / "audit.csv").exists()
+    assert call("audit", run, "--n", 10, "--width", 0.1).exit_code == 0
+    assert len(pd.read_csv(run / "audit.csv")) == 10  # who says how many rows gets them
+
+
+def test_a_plan_does_not_read_answers_back(run):
+    done = call("audit", run, "--labels", run / "audit.csv", "--plan")
+    assert (done.exit_code, "--labels and --plan" in done.output) == (2, True)
+
+
 def test_a_plan_alone_is_for_intervals_narrower_than_now(run):
     done = call("audit", run, "--plan", "--json")
     assert done.exit_code == 0, done.output

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,22 @@ def test_candidates_are_the_most_novel_rows(folder):
     )
 
 
+@pytest.mark.parametrize("n", [7, 250])
+def test_a_list_of_another_length_has_the_most_novel_rows_too(folder, tmp_path, n):
+    own = shutil.copytree(folder / "run", tmp_path / "run")
+    before = pd.read_csv(own / "candidates.csv")
+    again = folder / "new.csv", "--positives", folder / "old.csv"
+    done = run("report", own, *again, "--candidates", n)
+    assert done.exit_code == 0, done.output
+    after, told = pd.read_csv(own / "candidates.csv"), read_result(own).candidates
+    both = min(n, len(before))
+    pd.testing.assert_frame_equal(after[:both], before[:both], check_dtype=False)
+    assert len(after) == told.rows == n
+    assert told.precision == pytest.approx(after["probability"].mean(), abs=0.01)
+    novel = read_result(own).novel.share * len(np.load(folder / "truth.npy"))
+    assert told.recall == pytest.approx(min(1, told.precision * n / novel))
+
+
 def test_new_rows_get_a_class_or_novel(folder, tmp_path):
     fresh, truth = rows({"a": 20, "new": 20}, 3)
     fresh.to_csv(tmp_path / "fresh.csv", index=False)
@@ -136,6 +153,16 @@ def test_the_threshold_is_of_the_novel_share(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     low = result(folder)["labeling"]["novel"]["interval"][0]
     for limit, code in ((low - 0.01, 3), (low + 0.01, 0)):
+        assert run(*FIT, "--resume", "--max-alpha", limit).exit_code == code
+
+
+def test_without_an_interval_the_threshold_is_of_the_novel_share(folder, monkeypatch):
+    answer = read_result(folder / "run")
+    novel = replace(answer.labeling.novel, interval=None)
+    without = replace(answer, labeling=replace(answer.labeling, novel=novel))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("topbin.store.runs.read_result", lambda _: without)
+    for limit, code in ((novel.share - 0.01, 3), (novel.share + 0.01, 0)):
         assert run(*FIT, "--resume", "--max-alpha", limit).exit_code == code
 
 

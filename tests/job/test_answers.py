@@ -44,7 +44,7 @@ def test_rows_not_reached_yet_are_not_blank_and_rows_passed_over_are(run, rows):
 
 
 def test_a_row_that_was_not_drawn_is_refused_and_nothing_is_saved(run, rows):
-    with fails("TB117", "1 answered rows were not drawn"):
+    with fails("TB117", "1 answered row was not drawn"):
         record_answers(run, {rows[0]: "yes", 10**6: "no"})
     assert read_state(run).answers == {}
     assert record_answers(run, {10**6: "no"}, model_only=True) == 1
@@ -53,7 +53,7 @@ def test_a_row_that_was_not_drawn_is_refused_and_nothing_is_saved(run, rows):
 
 def test_another_answer_to_the_same_row_needs_force(run, rows):
     record_answers(run, {rows[0]: "yes"})
-    with fails("TB119", "was positive and is negative now"):
+    with fails("TB119", "1 row was answered differently", "was positive and is negative now"):
         record_answers(run, {rows[0]: "no", rows[1]: "no"})
     assert read_state(run).answers == {rows[0]: "positive"}
     assert record_answers(run, {rows[0]: "no"}, force=True) == 1

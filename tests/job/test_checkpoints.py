@@ -9,9 +9,9 @@ import pytest
 from asked import asked
 from stored import forge_result
 
-from topbin.job import files as module
+from topbin.job import checkpoints as module
 from topbin.job import prepare
-from topbin.job.files import SavedSteps, close_stages, finished, key_of, open_stages
+from topbin.job.checkpoints import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.job.fit import fit_prepared
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
@@ -143,6 +143,24 @@ def test_an_interrupt_keeps_all_whole_repeats(fast, monkeypatch, at, words):
     monkeypatch.setitem(PRESETS, "fast", replace(SMALL, repeats=1))
     one = fit_prepared(prepared())
     assert found.estimate == one.estimate
+
+
+@pytest.mark.parametrize("at", ["find_remedy", "random_labels_test"])
+def test_an_interrupt_of_the_last_checks_keeps_the_careful_estimate(fast, monkeypatch, at):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    whole, events = fit_prepared(prepared()), []
+    monkeypatch.setattr(sys.modules["topbin.job.fit"], at, interrupt)
+    found = fit_prepared(prepared(), heard=[events.append])
+    assert found.stopped == "interrupted before the last checks"
+    assert (found.estimate, events[-1].stage) == (whole.estimate, "stopped")
+    assert found.summary().startswith("stopped early   interrupted before the last checks")
+
+
+def test_a_job_that_was_stopped_is_not_kept_waiting_by_the_last_checks(fast, monkeypatch):
+    monkeypatch.setattr(sys.modules["topbin.job.fit"], "find_remedy", pytest.fail)
+    assert fit_prepared(prepared(time_limit=1e-9)).stopped
 
 
 def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):

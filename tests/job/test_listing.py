@@ -12,8 +12,10 @@ from stored import result_of
 
 import topbin as tb
 from topbin.cli import main
+from topbin.core.atomic import lock
 from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.audits.rows import list_rows
+from topbin.job.files import write_report
 from topbin.store.runs import PROBABILITIES
 
 
@@ -80,6 +82,13 @@ def test_the_list_can_be_audited_afterwards(run, tmp_path):
     likely = pd.read_csv(run / "candidates.csv")["probability"]
     assert len(likely) == 120
     assert likely.is_monotonic_decreasing
+
+
+def test_a_report_waits_for_whoever_writes_the_run(run, monkeypatch):
+    monkeypatch.setattr("topbin.job.files.WAIT", 0.01)
+    monkeypatch.setattr("topbin.core.atomic.HANDOVER", 0.01)
+    with lock(run), fails("TB107", str(run)):
+        write_report(run)
 
 
 def test_columns_that_are_called_like_reasons_stay_as_they_are(tmp_path):

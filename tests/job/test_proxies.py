@@ -97,6 +97,22 @@ def test_columns_that_are_no_labels_are_refused_and_nothing_changes(run, column,
     assert sorted(path.name for path in run.iterdir()) == before
 
 
+def test_more_proxies_than_a_run_can_have_are_refused_before_one_is_kept(
+    made, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    names = [f"says_{k}" for k in range(21)]
+    frame = pd.read_csv(made / "claims.csv")[["x", "z", "known", "share"]]
+    frame = frame.assign(**dict.fromkeys(names, frame["share"]))
+    frame.to_csv("many.csv", index=False)
+    asked = ["--label", "known", "--drop", ",".join([*names, "share"]), "--preset", "fast"]
+    assert CliRunner().invoke(main, ["fit", "many.csv", *asked, "-o", "run"]).exit_code == 0
+    with fails("TB008", "at most 20", "21"):
+        tb.audit("run").use_proxies(*names)
+    assert answered("run").proxies == ()
+    assert len(tb.audit("run").use_proxies(*names[:20]).proxies) == 20
+
+
 def test_a_proxy_of_unlabeled_rows_only_is_enough(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = pd.read_csv(made / "claims.csv")

@@ -1,5 +1,7 @@
 """Learning from the answers: a better model in a folder of its own, and the same α as before."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,12 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 from topbin.core import AlphaEstimate
+from topbin.core.options import Request
 from topbin.job.audits import refit
+from topbin.job.audits.review import open_review
 from topbin.learn.classifiers import fit_weighted
+from topbin.store.answer import ImageColumn
+from topbin.store.runs import read_result
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -68,7 +74,12 @@ def test_the_list_of_a_refit_the_model_and_alpha_agree(run, is_judged):
     assert likely.mean() == pytest.approx(both.alpha, rel=1e-6)
     listed = pd.read_csv(run / "refit" / "candidates.csv")["probability"]
     assert listed.tolist() == np.sort(likely)[::-1][: len(listed)].round(4).tolist()
+    frame = pd.read_csv(run / "refit" / "candidates.csv")
+    assert list(frame)[:4] == list(pd.read_csv(run / "candidates.csv"))[:4]
+    assert list(frame)[3] == "case"
     told = result_of(run / "refit")["candidates"]
+    share = listed.sum() / (both.alpha * likely.size)
+    assert told["recall"] == pytest.approx(min(1, share), abs=1e-3)
     assert [told[f"precision{end}"] for end in ("", "_low", "_high")] == [None] * 3
 
 
@@ -92,6 +103,16 @@ def test_a_run_without_answers_or_files_is_refused(run, tmp_path):
     opened.record({opened.draw(3)["row"][0]: "yes"})
     with fails("TB117", "was fitted on a frame"):
         opened.refit()
+
+
+def test_a_run_on_images_cannot_be_trained_again_yet_and_says_so(run):
+    answer = read_result(run)
+    image = ImageColumn(column="photo", shape=(3, 8, 8))
+    images = replace(answer, data=replace(answer.data, image=image))
+    with fails("TB136", "runs on images cannot be trained again yet", "fit again"):
+        refit._read_again(run, images, Request())
+    assert open_review(run, candidates=True).learns
+    assert not replace(open_review(run, candidates=True), result=images).learns
 
 
 def test_changed_rows_and_rows_that_are_not_unlabeled_are_refused(run, tmp_path):

@@ -14,9 +14,10 @@ from stored import forge_result, result_of
 
 import topbin as tb
 from topbin.data.write import write_table
-from topbin.job import files
+from topbin.job import candidates, files
 from topbin.job.audits import audit as audits
-from topbin.job.files import relisted, sum_of
+from topbin.job.candidates import relisted
+from topbin.job.files import sum_of
 from topbin.store.runs import CANDIDATES, REPORT, read_result
 
 ODD = ["007", "1.50", "+1", 'say "yes"', "it's", "a,b", "two\nlines", "", "NA", "'=1+1", "é\u2028x"]
@@ -221,7 +222,7 @@ def test_a_failure_before_writing_changes_nothing(run, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    for owner, name in ((files, "page"), (audits, "report_of"), (files, "list_precision")):
+    for owner, name in ((files, "page"), (audits, "report_of"), (candidates, "list_precision")):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, fail)
             with pytest.raises((OSError, tb.core.TopbinError)):

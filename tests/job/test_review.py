@@ -50,6 +50,15 @@ def test_an_open_draw_continues_and_a_finished_one_is_followed_by_another(run, r
     assert not set(more.rows) & set(review.rows)
 
 
+def test_more_rows_do_not_disturb_who_goes_through_those_that_are_there(review):
+    answer_all(review)
+    rows = iter(review.rows)  # as another page does meanwhile
+    before = list(review.rows)
+    review.more()
+    assert list(rows) == before
+    assert len(review.rows) > len(before)
+
+
 def test_the_page_asks_what_yes_means(review):
     assert review.question == "Is this row positive: known = True?"
     rows = review.result.data

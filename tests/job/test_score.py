@@ -231,7 +231,7 @@ def test_scores_of_another_job_are_not_mixed_in(run, files, tmp_path):
     (out / "notes.txt").write_text("mine")
     kept = out / next(iter(read_all(out)))
     os.utime(tmp_path / "in/day-3.parquet", ns=(1, 1))
-    with pytest.raises(InputError, match=r'TB104 .* holds 1 files of another job, such as "day-3'):
+    with pytest.raises(InputError, match=r'TB104 .* holds 1 file of another job, such as "day-3'):
         score_files(ENGINE, run, files, out)
     stamp = kept.stat().st_mtime_ns
     assert score_files(ENGINE, run, files, out, force=True).before == 3

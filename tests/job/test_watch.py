@@ -53,6 +53,33 @@ def command(*more):
     return done
 
 
+def by_letters(texts):
+    """Two shares of letters, as an encoder."""
+    return np.array([[text.count("a"), text.count("b")] for text in texts], float)
+
+
+def notes(n, alpha, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < alpha
+    note = ["".join(rng.choice(list("aab" if one else "abb"), 30)) for one in y]
+    return pd.DataFrame({"note": note, "day": MONDAY + np.arange(n) // 20}), y
+
+
+def test_a_run_whose_encoder_is_a_function_is_watched_with_it(tmp_path):
+    frame, y = notes(120, 0.5)
+    read = tb.Read(text="note", encoder=by_letters)
+    drop = {"drop": "day", "read": read, "budget": "fast"}
+    result = tb.fit(frame.assign(known=y & (np.arange(120) % 2 == 0)), "known", **drop)
+    new, _ = notes(60, 0.5, seed=1)
+    found = tb.watch(result, new, time="day", every="week")
+    assert [one.rows for one in found.periods] == [60]
+    run = result.save(tmp_path / "run")
+    again = tb.watch(run, new, time="day", every="week", read=tb.Read(encoder=by_letters))
+    assert again.periods[0].alpha == found.periods[0].alpha
+    with fails("TB143", "no file can hold"):
+        tb.watch(run, new, time="day", every="week")
+
+
 def lines():
     with open("w/periods.jsonl") as file:
         return [json.loads(line) for line in file]

@@ -106,7 +106,7 @@ def test_curves_are_drawn_at_once_with_a_row_per_threshold(fitted, display):
 
 def test_gamma_marks_the_conclusion_and_its_tipping_point(fitted):
     drawn = tb.GammaDisplay.from_estimator(fitted, gamma=(2, 4), at_most=0.6)
-    tipping = drawn.found.conclusions[0].tipping
+    tipping = drawn.sensitivity.conclusions[0].tipping
     labels = [text.get_text() for text in drawn.ax_.get_legend().get_texts()]
     assert "at most 0.6" in labels
     assert (f"holds up to Γ = {tipping:.2f}" in labels) == (tipping is not None and tipping <= 4)

@@ -274,10 +274,14 @@ def test_codes_of_earlier_versions_become_features(tmp_path):
 
 
 def test_a_folder_tells_what_it_is(folder):
-    told = inspect_model(folder)
-    assert (told["class"], told["format"], told["topbin"]) == ("TEDnClassifier", 2, tb.__version__)
-    assert set(told["files"]) == {"model.json", "arrays.npz"}
-    assert told["versions"]["numpy"] == np.__version__
+    about = inspect_model(folder)
+    assert (about.kind, about.format, about.topbin) == ("TEDnClassifier", 2, tb.__version__)
+    assert set(about.files) == {"model.json", "arrays.npz"}
+    assert about.versions["numpy"] == np.__version__
+    assert about.lines()[0] == "model           TEDnClassifier"
+    told = about.to_dict()
+    assert list(told) == ["class", "topbin", "format", "versions", "files"]
+    assert (told["class"], told["files"]) == (about.kind, about.files)
 
 
 def test_the_sums_are_those_of_sha256sum(folder):

@@ -18,6 +18,7 @@ from whole_result import ESTIMATE, RESULT
 from topbin.core import Alarm
 from topbin.store.answer import Answer
 from topbin.store.runs import (
+    EVENTS,
     RunFolder,
     open_run,
     read_asked,
@@ -51,7 +52,7 @@ def test_a_second_run_is_refused_unless_forced(tmp_path):
     with fails("TB104", "there already", "force=True"), open_run(tmp_path / "r", SETTINGS):
         pass
     with open_run(tmp_path / "r", asked(seed=1), force=True) as run:
-        assert run.events() == []
+        assert read_events(run.folder / EVENTS) == []
     assert read_asked(tmp_path / "r").settings() == {"seed": 1}
     assert names(tmp_path / "r") == ["notes.txt", "run.toml"]
 
@@ -100,7 +101,7 @@ def test_resume_wants_a_run_and_the_same_settings(tmp_path):
     with open_run(tmp_path / "r", SETTINGS, resume=True) as run:
         assert run.resumed
         run.log({"event": 2})
-        assert run.events() == [{"event": 1}, {"event": 2}]
+        assert read_events(run.folder / EVENTS) == [{"event": 1}, {"event": 2}]
     other = asked(["büro/a.csv"], "fraud", drop=["x"], seed=3)
     with fails("TB114", "label = 'is_fraud', now it is 'fraud'", "force=True"):  # noqa: SIM117
         with open_run(tmp_path / "r", other, resume=True):
@@ -118,7 +119,7 @@ def test_a_torn_last_line_is_left_out_and_cut_on_resume(tmp_path):
     assert read_events(tmp_path / "events.jsonl") == [{"event": 1}]
     with open_run(tmp_path, SETTINGS, resume=True) as run:
         run.log({"event": 3})
-        assert run.events() == [{"event": 1}, {"event": 3}]
+        assert read_events(run.folder / EVENTS) == [{"event": 1}, {"event": 3}]
 
 
 def test_a_whole_last_line_without_its_end_is_read(tmp_path):
@@ -133,7 +134,7 @@ def test_a_torn_line_before_the_last_is_damage(tmp_path):
 
 
 def test_no_events_yet(tmp_path):
-    assert RunFolder(tmp_path).events() == []
+    assert read_events(tmp_path / EVENTS) == []
 
 
 def test_events_survive_a_kill(tmp_path):
@@ -151,7 +152,7 @@ def test_events_survive_a_kill(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
     with open_run(tmp_path / "r", asked(), resume=True) as run:
-        assert run.events() == [{"event": i} for i in range(5)]
+        assert read_events(run.folder / EVENTS) == [{"event": i} for i in range(5)]
 
 
 def test_an_event_that_cannot_be_written(tmp_path):

@@ -342,7 +342,7 @@ def test_an_audit_is_blind(served):
     assert found["pictures"] == found["why"] == found["near"] == []
     assert [one["name"] for one in found["cells"]] == ["case", "amount", "town", "day", "note"]
     state = json.loads(ask(address)[2])
-    assert state.keys() == {"run", "where", "question", "progress", "judged"}
+    assert state.keys() == {"run", "where", "question", "learns", "progress", "judged"}
     assert state["judged"] is None  # α comes when all rows have an answer
     for text in (*texts, json.dumps(state)):
         assert not {"score", "probability", "rank", "stratum"} & set(text.replace('"', " ").split())

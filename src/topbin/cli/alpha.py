@@ -6,10 +6,19 @@ from typing import Any
 import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
-from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    flag,
+    json_option,
+    max_alpha_option,
+    option,
+    screen,
+    write_json,
+)
 from topbin.core.errors import InputError
-from topbin.core.formatting import visible
-from topbin.core.options import DEFAULT_METHOD, read_request
+from topbin.core.formatting import counted, visible
+from topbin.core.options import DEFAULT_METHOD, Request, read_request
 
 BY = "One estimate per value of this column."
 METHOD = (
@@ -34,8 +43,8 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 @request_options("label", "positive")
 @request_options(*FURTHER, usual=False)
 @option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
-@engine_options("What counts the rows.", default="local")
-@option("--max-alpha", "Output", "Exit 3 if an interval lies above this.", type=float, usual=False)
+@engine_options("Where the rows are counted: here or on a cluster.", default="local")
+@max_alpha_option("Exit 3 if an interval lies above this.")
 @json_option
 def alpha(
     files: tuple[str, ...], max_alpha: float | None, as_json: bool, method: str, **options: Any
@@ -59,26 +68,26 @@ def alpha(
     from topbin.evaluate.sensitivity import asked_sensitivity
 
     show = screen(as_json)
-    counted, estimates = _count(files, options, method, request)
+    counts, estimates = _count(files, options, method, request)
     selective = None
-    show.print(f"labels          {counted.labels.note}")
-    for note in counted.notes:
+    show.print(f"labels          {counts.labels.note}")
+    for note in counts.notes:
         show.print(f"note            {note}")
     if options["by"] is None:
         show.print(estimates[None].summary())
         level = estimates[None].confidence
-        selective = asked_sensitivity(counted.tails[None], request.labeling, level)
+        selective = asked_sensitivity(counts.tails[None], request.labeling, level)
         if selective is not None:
             show.print("\n".join(selective.lines()))
     else:
         show.print(_table(options["by"], estimates), soft_wrap=False)
     if as_json:
         more = {} if selective is None else {"gamma": selective}
-        write_json({**_plain(counted, estimates), **more})
+        write_json({**_plain(counts, estimates), **more})
     over = [e for e in estimates.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
-        of = "the interval" if options["by"] is None else f"the interval of {len(over):,} groups"
-        show.print(f"threshold       {of} begins above {max_alpha:g}")
+        groups = "" if options["by"] is None else f" of {counted(len(over), 'group')}"
+        show.print(f"threshold       the interval{groups} begins above {max_alpha:g}")
         raise SystemExit(PASSED)
 
 
@@ -95,7 +104,7 @@ def _check_method(method: str, by: str | None) -> None:
 
 
 def _count(
-    files: tuple[str, ...], options: Mapping[str, Any], method: str, request: Any
+    files: tuple[str, ...], options: Mapping[str, Any], method: str, request: Request
 ) -> tuple[Any, dict[Any, Any]]:
     """The counts and the estimates; the engine is open as long as either needs it."""
     from topbin.engines import bin_scores, count_from
@@ -106,10 +115,10 @@ def _count(
     columns |= {name: getattr(request.read, name) for name in ("partitions", "decimal")}
     confidence = request.certainty.confidence
     with open_engine(options) as engine:
-        counted = count_from(engine, files, **columns)
+        counts = count_from(engine, files, **columns)
         if find_method(method).needs == "tails":
-            return counted, counted.estimates(method, confidence)
-        return counted, {None: bin_scores(engine, counted).estimate(method, confidence)}
+            return counts, counts.estimates(method, confidence)
+        return counts, {None: bin_scores(engine, counts).estimate(method, confidence)}
 
 
 def _table(by: str, estimates: dict[Any, Any]) -> Any:
@@ -133,10 +142,10 @@ def _name(group: Any) -> str:
     return "blank" if group is None else str(group)
 
 
-def _plain(counted: Any, estimates: Mapping[Any, Any]) -> Mapping[str, Any]:
-    shared = {"labels": counted.labels.note, "notes": list(counted.notes)}
-    if counted.columns.by is None:
+def _plain(counts: Any, estimates: Mapping[Any, Any]) -> Mapping[str, Any]:
+    shared = {"labels": counts.labels.note, "notes": list(counts.notes)}
+    if counts.columns.by is None:
         estimate = estimates[None].to_dict()
-        return {**estimate, **shared, "notes": [*estimate["notes"], *counted.notes]}
+        return {**estimate, **shared, "notes": [*estimate["notes"], *counts.notes]}
     groups = [{"group": _name(group), **e.to_dict()} for group, e in estimates.items()]
-    return {"by": counted.columns.by, **shared, "groups": groups}
+    return {"by": counts.columns.by, **shared, "groups": groups}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -15,6 +15,7 @@ from topbin.cli.options import again_options, named_again
 from topbin.cli.verb import (
     PASSED,
     SEED,
+    Screen,
     Verb,
     flag,
     json_option,
@@ -24,9 +25,17 @@ from topbin.cli.verb import (
     write_json,
 )
 
+if TYPE_CHECKING:
+    from topbin.evaluate.audit import AuditResult
+    from topbin.job.audits.refit import Refit
+    from topbin.job.audits.review import Review
+    from topbin.job.audits.rows import ProxyGain
+
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
+ACTS = {"n", "plan", "labels", "refit"}  # options without which proxies are only added
+NOT_PLANNING = {"n", "labels", "refit", "where", "recall", "output", "tool"}  # beside a width
 PATH = click.Path(path_type=Path)
 REFIT = "Train with the answers; other rows than drawn ones may be answered too."
 PLAN = (
@@ -35,11 +44,17 @@ PLAN = (
 )
 PROXY = (
     "A column with a cheaper label of every row, such as what a language model says: it makes "
-    "intervals narrower, and they stay right. Repeat for several."
+    "intervals narrower, and they stay valid. Repeat for several."
 )
-RECALL = "Ask whether so many of the positives are candidates; draws on both sides of them."
+RECALL_HELP = (
+    "Check whether the candidates contain this share of the positives; draws rows above and below "
+    "their threshold."
+)
 TOOL = "Write a file that this labeling tool imports; --labels reads its export."
-LISTED = "The rows of candidates.csv instead, best first: for the model, not for α."
+LISTED = (
+    "The rows of candidates.csv instead, best first: to train the model (not yet one of images), "
+    "not for α."
+)
 where_option = partial(
     option,
     "--where",
@@ -57,13 +72,15 @@ where_option = partial(
 @flag(
     "--stratified", "Draw", "Draw equally many rows from each group of similar scores.", usual=False
 )
-@option("--seed", "Draw", "Of the draw.  [default: the next one]", type=SEED, usual=False)
+@option(
+    "--seed", "Draw", "Random seed of the draw.  [default: the next one]", type=SEED, usual=False
+)
 @option("--labels", "Read back", "The file with the answers filled in.", type=PATH)
 @flag("--refit", "Read back", REFIT, usual=False)
 @option("--plan", "Plan", PLAN, type=float, is_flag=False, flag_value=WIDTH_ONLY, metavar="[ERROR]")
 @option("--proxy", "Plan", PROXY, multiple=True, usual=False)
-@option("--width", "Plan", "How narrow the interval is to be.", type=float)
-@option("--recall", "Plan", RECALL, type=float, usual=False)
+@option("--width", "Plan", "Target width of the interval.", type=float)
+@option("--recall", "Plan", RECALL_HELP, type=float, usual=False)
 @option("-o --output", "Output", "File for the drawn rows.  [default: RUN/audit.csv]", type=PATH)
 @option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
 @flag("--force", "Output", "Replace that file, or earlier answers.")
@@ -82,14 +99,19 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
       topbin audit run1 --n 100
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip
+    if options["labels"] is not None and options["plan"] is not None:
+        raise click.UsageError("--labels and --plan cannot both be given; leave one out")
     show = screen(as_json)
     gain = _add_proxies(show, run, options) if options["proxy"] else None
     is_asked = click.get_current_context().get_parameter_source
-    more = any(is_asked(name) is COMMANDLINE for name in ("n", "plan", "labels", "refit"))
-    if gain is not None and not more:
-        result: Any = gain
-    elif options["plan"] is not None:
-        result = _plan(show, run, options["plan"], options["width"])
+    given = {name for name in options if is_asked(name) is COMMANDLINE}
+    plan = options["plan"]
+    if plan is None and options["width"] is not None and given.isdisjoint(NOT_PLANNING):
+        plan = WIDTH_ONLY
+    if plan is not None:
+        result: Any = _plan(show, run, plan, options["width"])
+    elif gain is not None and given.isdisjoint(ACTS):
+        result = gain
     elif options["refit"]:
         result = _refit(show, run, options)
     elif options["labels"] is not None:
@@ -102,15 +124,15 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
         raise SystemExit(PASSED)
 
 
-def _add_proxies(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
+def _add_proxies(show: Screen, run: Path, options: Mapping[str, Any]) -> "ProxyGain":
     from topbin.job.audits.rows import add_proxies
 
-    gain = add_proxies(run, options["proxy"], again=named_again(options))
+    gain = add_proxies(run, options["proxy"], sources=named_again(options))
     show.print(f"proxies         {gain}")
     return gain
 
 
-def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
+def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
     from topbin.job.audits.audit import plan_audit, plan_audit_width, plan_audit_widths
 
     if plan != WIDTH_ONLY:
@@ -127,17 +149,17 @@ def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
     return by_width
 
 
-def _refit(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
+def _refit(show: Screen, run: Path, options: Mapping[str, Any]) -> "Refit":
     from topbin.job.audits.audit import read_answered
     from topbin.job.audits.refit import refit_audit
 
     new = {} if options["labels"] is None else read_answered(options["labels"])
-    learned = refit_audit(run, new, force=options["force"], again=named_again(options))
+    learned = refit_audit(run, new, force=options["force"], sources=named_again(options))
     show.print(f"learned         {learned}")
     return learned
 
 
-def _read_back(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
+def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditResult":
     from topbin.job.audits.audit import read_audit
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
@@ -147,24 +169,25 @@ def _read_back(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     lines = [] if result.verdict is None else result.verdict.lines(str(run))
     lines += audit_lines(result)
     if options["width"] is not None:
-        lines.append(f"width           {_progress(judged, options['width'])}")
+        lines.append(f"width           {judged.progress(options['width'])}")
     for line in lines:
         show.print(line)
     return judged
 
 
-def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
-    from topbin.job.audits.audit import KINDS, draw_audit, question
+def _draw(show: Screen, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
+    from topbin.evaluate.audit.scored import RECALL
+    from topbin.job.audits.audit import draw_audit, question, words_of
     from topbin.store.runs import read_result
 
     tool = options["tool"]
     path = options["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
-    where = options["where"] if options["recall"] is None else "recall"
+    where = options["where"] if options["recall"] is None else RECALL
     chosen = {name: options[name] for name in ("stratified", "seed", "force", "tool")}
-    again = named_again(options)
-    drawn = draw_audit(run, options["n"], path, where=where, again=again, **chosen)
-    kind = KINDS[drawn.kind if where == "anywhere" else where][1]
-    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
+    chosen["sources"] = named_again(options)
+    drawn = draw_audit(run, options["n"], path, where=where, **chosen)
+    which = words_of(drawn, where).which
+    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{which}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
     if tool is not None:
         todo = "import it, label, export all tasks as JSON to the same name, then:"
@@ -175,15 +198,6 @@ def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str 
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
     show.print(f"                {command}")
     return {"file": str(path), "rows": drawn.n}
-
-
-def _progress(judged: Any, width: float) -> str:
-    """Whether the interval is as narrow as wanted, and about how many more labels that takes."""
-    now = judged.interval[1] - judged.interval[0]
-    if now <= width:
-        return f"{now:.3f}, the wanted {width:g} is reached: you can stop"
-    more = judged.n * ((now / width) ** 2 - 1)
-    return f"{now:.3f}, not yet {width:g}: about {more:,.0f} more labels of this kind"
 
 
 @click.command(cls=Verb)
@@ -215,7 +229,7 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
     show, token = screen(as_json), secrets.token_urlsafe(24)
     with open_port(port) as taken:
         which = {name: options[name] for name in ("n", "where", "candidates", "question")}
-        rows = open_review(run, **which, again=named_again(options))
+        rows = open_review(run, **which, sources=named_again(options))
         app = review_app(rows, token)
         address, progress = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
         left = progress["total"] - progress["done"]
@@ -231,8 +245,9 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
     _say_goodbye(show, rows, run)
 
 
-def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
+def _say_goodbye(show: Screen, rows: "Review", run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
+    from topbin.evaluate.audit.scored import ANYWHERE
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
 
@@ -242,7 +257,7 @@ def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     show.print(f"in all          {progress['done']:,} of {progress['total']:,} rows have an answer")
     if progress["done"] < progress["total"]:
         kind = f" --where {rows.where}" if rows.where else " --candidates"
-        more = "" if rows.where == "anywhere" else kind
+        more = "" if rows.where == ANYWHERE else kind
         show.print(f"next            topbin review {quote(str(run))}{more}")
     elif rows.where is not None:
         rows.judge()

@@ -6,19 +6,21 @@
 import os
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import (
     PASSED,
+    Screen,
     Verb,
     json_option,
+    max_alpha_option,
     option,
     output_option,
     screen,
@@ -30,8 +32,15 @@ from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.formatting import counted, figure
 from topbin.core.optional import keep_freed_memory
-from topbin.core.options import options, read_request
-from topbin.engines.engine import check_engine
+from topbin.core.options import Request, Rows, options, read_request
+from topbin.engines.engine import Engine, check_engine
+
+if TYPE_CHECKING:
+    from topbin.job.checkpoints import SavedSteps
+    from topbin.job.prepare import Prepared
+    from topbin.job.result import Result
+    from topbin.store.answer import Answer
+    from topbin.store.runs import RunFolder
 
 DATA_OPTIONS = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
@@ -44,13 +53,11 @@ further = partial(option, group="Output", usual=False)
 @sources_argument()
 @request_options()
 @engine_options(usual=False)
-@further(
-    "--max-alpha", about="Exit 3 if the interval lies above this.", type=click.FloatRange(0, 1)
-)
+@max_alpha_option("Exit 3 if the interval lies above this.")
 @output_option("The run folder.", default=Path("run"))
 @further(
     "--config",
-    about="Options from a file, such as run.toml of a run; those given here count more.",
+    about="Options from a file, such as run.toml of a run; options given here take precedence.",
     type=click.Path(dir_okay=False, path_type=Path),
 )
 @further("--force", about="Start over in an existing run folder.", is_flag=True)
@@ -58,7 +65,7 @@ further = partial(option, group="Output", usual=False)
 @further(
     "--dry-run", about="Only say how the data is read, and how long the fit takes.", is_flag=True
 )
-@further("--quiet", about="Say nothing but errors.", is_flag=True)
+@further("--quiet", about="Print only errors.", is_flag=True)
 @json_option
 def fit(
     source: tuple[str, ...],
@@ -107,10 +114,19 @@ def fit(
     show.print(f"{wrote}{output}/report.html and {output}/candidates.csv")
     if as_json:
         write_json({"schema": SCHEMA, **answer.to_dict()})
-    low = ((answer.novel or answer.estimate).interval or (answer.estimate.alpha,))[0]
+    low = _low_end(answer)
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
+
+
+def _low_end(answer: "Answer") -> float:
+    """The low end of the interval of what was asked for; its point, if there is no interval."""
+    novel, estimate = answer.novel, answer.estimate
+    interval, point = (
+        (estimate.interval, estimate.alpha) if novel is None else (novel.interval, novel.share)
+    )
+    return float(point if interval is None else interval[0])
 
 
 @click.command(cls=Verb)
@@ -134,7 +150,7 @@ def doctor(source: tuple[str, ...], as_json: bool, **values: Any) -> None:
         write_json(outlook)
 
 
-def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Any:
+def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Request:
     """What is asked for; what no table could fulfil is refused while nothing is written."""
     from topbin.job.prepare import refuse_same
     from topbin.store.sources import refuse_addresses
@@ -175,7 +191,7 @@ def _read_config(path: Path, *, has_sql: bool) -> Mapping[str, Any]:
     return settings
 
 
-def _check_named(rows: Any) -> None:
+def _check_named(rows: Rows) -> None:
     """Refuse rows that are not named in one of the two ways; say what was seen instead."""
     source, label = rows.source or (), rows.label
     positives, unlabeled = rows.positives or (), rows.unlabeled or ()
@@ -201,15 +217,25 @@ def _check_named(rows: Any) -> None:
     raise click.UsageError(f"{RULE}; {seen}")
 
 
-def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **room: bool) -> bool:
+def _work(
+    show: Screen,
+    output: Path,
+    request: Request,
+    values: Mapping[str, Any],
+    *,
+    force: bool,
+    resume: bool,
+) -> bool:
     """Do the job in its run folder; False if the run was complete, and is left as it is."""
-    from topbin.job.files import close_stages, finished, open_stages, write_files
-    from topbin.store.runs import check_room
+    from topbin.job.checkpoints import close_stages, finished, open_stages
+    from topbin.job.files import write_files
+    from topbin.store.runs import check_room, open_run
 
-    if not room["resume"]:
-        check_room(output, force=room["force"])  # before a pass over large files
+    if not resume:
+        check_room(output, force=force)  # before a pass over large files
     with open_engine(values, request) as engine, ExitStack() as held:
-        data, run = _read(show, output, request, engine, held, room)
+        open_folder = partial(open_run, output, request, force=force, resume=resume)
+        data, run = _read(show, request, engine, lambda: held.enter_context(open_folder()))
         if finished(run, data):
             show.print("kept            everything: the run was complete")
             close_stages(run)
@@ -222,8 +248,8 @@ def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **ro
 
 
 def _read(
-    show: Any, output: Path, request: Any, engine: Any, held: ExitStack, room: Any
-) -> tuple[Any, Any]:
+    show: Screen, request: Request, engine: Engine, opened: "Callable[[], RunFolder]"
+) -> "tuple[Prepared, RunFolder]":
     """The rows, and the run folder, which is opened when they are known.
 
     Images are decoded into the folder, so there it comes first.
@@ -231,22 +257,24 @@ def _read(
     from topbin.job.labeled import check_folders, has_images
     from topbin.job.prepare import prepare
     from topbin.show.screen import Event, shown
-    from topbin.store.runs import open_run
 
+    run = None
     if has_images(request):
         check_folders(request)
-        run = held.enter_context(open_run(output, request, **room))
+        run = opened()
         with shown(show) as tell:
-            data = prepare(request, engine=engine, folder=output, tell=lambda *at: tell(Event(*at)))
+            data = prepare(
+                request, engine=engine, folder=run.folder, tell=lambda *at: tell(Event(*at))
+            )
     else:
-        run, data = None, prepare(request, engine=engine)
+        data = prepare(request, engine=engine)
     for line in data.lines():  # before any work: labels, columns left out, likely leaks
         show.print(line)
-    return data, run or held.enter_context(open_run(output, request, **room))
+    return data, run or opened()
 
 
 def rehearse(
-    show: Any, request: Any, values: Mapping[str, Any], *, is_timed: bool
+    show: Screen, request: Request, values: Mapping[str, Any], *, is_timed: bool
 ) -> Mapping[str, Any]:
     """Read and encode the data as the fit would, say what to expect, and write nothing."""
     from topbin.job.doubts import check_up
@@ -273,7 +301,9 @@ def rehearse(
     return outlook
 
 
-def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
+def _run(
+    show: Screen, run: "RunFolder", data: "Prepared", stages: "SavedSteps", engine: Engine
+) -> "Result":
     from topbin.job.fit import fit_prepared
     from topbin.job.models import steps_of_first
     from topbin.show.screen import shown
@@ -297,13 +327,19 @@ def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
 def _kept_line(steps: list[str], first: int) -> str:
     """What a resumed run need not do again; `first` is how many steps the first estimate has.
 
-    >>> print(_kept_line([*(f"pvu-0-{k}" for k in range(4)), "tedn-0-0", "tedn-0-1"], first=4))
+    >>> done = [f"pvu-0-{k}" for k in range(4)]
+    >>> print(_kept_line([*done, "tedn-0-0", "tedn-0-1"], first=4))
     kept            the first estimate and 2 steps of the careful one, from before
+    >>> chosen = [f"pvu-{model}-0-{k}" for model in ("linear", "trees") for k in range(4)]
+    >>> print(_kept_line([*done[:2], *chosen], first=4))     # a text, whose model was chosen first
+    kept            a part of the first estimate, from before
     """
+    from topbin.job.models import steps_done
+
     if not steps:
         return "kept            nothing: no step was finished on these rows; starting over"
-    if len(steps) < first:
+    done = steps_done(steps)
+    if done.first < first:
         return "kept            a part of the first estimate, from before"
-    more = sum(not step.startswith("pvu-") for step in steps)
-    also = f" and {counted(more, 'step')} of the careful one" if more else ""
+    also = f" and {counted(done.careful, 'step')} of the careful one" if done.careful else ""
     return f"kept            the first estimate{also}, from before"

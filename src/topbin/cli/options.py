@@ -97,7 +97,9 @@ def engine_options(
     return add
 
 
-def open_engine(values: Mapping[str, Any], request: Any = None) -> AbstractContextManager[Any]:
+def open_engine(
+    values: Mapping[str, Any], request: Request | None = None
+) -> AbstractContextManager[Any]:
     """The engine that the options name, or the request; `local` if they name none."""
     name = values["engine"] or (request and request.budget.engine) or "local"
     return open_by_name(name, values.get(ENGINES[name].option or ""))

@@ -1,7 +1,6 @@
 """Small verbs: `inspect`, `report` and `export` for a finished run, `completion` for the shell."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +32,12 @@ def inspect(folder: Path, as_json: bool) -> None:
         answer = read_result(folder)
         content, lines = {"schema": SCHEMA, **answer.to_dict()}, run_lines(answer)
     else:
-        content = inspect_model(folder)
-        lines = _model_lines(content)
+        about = inspect_model(folder)
+        content, lines = about.to_dict(), about.lines()
     if as_json:
         return write_json(content)
     for line in lines:
         screen().print(line)
-
-
-def _model_lines(model: Mapping[str, Any]) -> list[str]:
-    versions = ", ".join(f"{name} {number}" for name, number in model["versions"].items())
-    files = ", ".join(f"{name} ({size:,} bytes)" for name, size in model["files"].items())
-    return [
-        f"model           {model['class']}",
-        f"saved by        topbin {model['topbin']} (format {model['format']}), {versions}",
-        f"files           {files}",
-    ]
 
 
 @click.command(cls=Verb)
@@ -73,7 +62,7 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
     if candidates is not None:
         from topbin.job.audits.rows import list_rows
 
-        listed = list_rows(run, candidates, again=named_again(named))
+        listed = list_rows(run, candidates, sources=named_again(named))
         screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)
     screen(as_json).print(f"wrote           {path}")

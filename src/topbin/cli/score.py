@@ -40,7 +40,7 @@ FALSE_ALARM = "The chance of a false alarm in a year, of each of the two kinds."
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @flag("--skip-bad", "Engine", "Leave out files that cannot be read.", usual=False)
 @request_options(*READ, usual=False)
-@flag("--why", "Output", "Three columns more: what moved each score.")
+@flag("--why", "Output", "Add three columns that say what moved each score.")
 @json_option
 def score(
     run: Path, source: tuple[str, ...], output: str, force: bool, as_json: bool, **options: Any
@@ -65,7 +65,6 @@ def score(
         done = score_table(run, source, output, read=read, force=force, why=why, tell=show.print)
         wrote = f"{counted(done.rows, done.row)} into {output}"
         summary: dict[str, Any] = {"rows": done.rows, "output": output}
-        summary |= {"notes": list(done.notes)} if done.notes else {}
     else:
         _check_for_engine(options, output)
         with open_engine(options) as engine:
@@ -75,15 +74,14 @@ def score(
         before = f", {done.before:,} of them from before" if done.before else ""
         wrote = f"{counted(done.rows)} into {counted(done.files, 'file')} in {output}{before}"
         summary = {"rows": done.rows, "files": done.files, "before": done.before, "output": output}
-        summary["notes"] = list(done.notes)
     for note in done.notes:
         show.print(f"note            {note}")
     show.print(f"scored          {wrote}")
     if doubt is not None:
         show.print(f"note            {doubt}")
-        summary["notes"] = [*summary.get("notes", ()), doubt]
     if as_json:
-        write_json(summary)
+        notes = [*done.notes, *([] if doubt is None else [doubt])]
+        write_json({**summary, "notes": notes} if notes or options["engine"] else summary)
 
 
 def _check_for_engine(options: Mapping[str, Any], output: str) -> None:
@@ -104,10 +102,12 @@ def _check_for_engine(options: Mapping[str, Any], output: str) -> None:
 @option("--time", "Periods", "The column of dates or numbers.", required=True)
 @option("--every", "Periods", EVERY, default="week", metavar="day|week|month|NUMBER")
 @option("--risk", "Periods", FALSE_ALARM, type=float, default=RISK)
-@option("--confidence", "Periods", "Of the intervals.", type=float, default=CONFIDENCE)
+@option(
+    "--confidence", "Periods", "Confidence level of the intervals.", type=float, default=CONFIDENCE
+)
 @output_option("The folder of the watch; with the same one, new files add to it.")
-@request_options("dates", "decimal", "partitions", usual=False)
-@engine_options("What counts the rows.", default="local", usual=False)
+@request_options("encoder", "dates", "decimal", "partitions", usual=False)
+@engine_options("Where the rows are counted: here or on a cluster.", default="local", usual=False)
 @json_option
 def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **options: Any) -> None:
     """Has the share of positives moved? Exit 3 on an alarm.

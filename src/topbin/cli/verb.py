@@ -46,6 +46,9 @@ def option(names: str, group: str, about: str, **settings: Any) -> Callable[[Com
 flag = partial(option, is_flag=True)
 path_argument = partial(click.argument, type=click.Path(path_type=Path))
 sources_argument = partial(click.argument, "source", nargs=-1, type=click.Path())
+max_alpha_option = partial(
+    option, "--max-alpha", "Output", type=click.FloatRange(0, 1), usual=False
+)
 json_option = flag("--json as_json", "Output", "Only JSON on standard output.")
 
 

@@ -79,6 +79,17 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
+def counted_columns(count: int, kind: str) -> str:
+    """How many columns of a kind.
+
+    >>> counted_columns(1, "number"), counted_columns(2, "category"), counted_columns(2, "text")
+    ('1 number', '2 categories', '2 text')
+    """
+    if kind in ("text", "yes/no"):
+        return f"{count:,} {kind}"
+    return f"{count:,} categories" if kind == "category" and count > 1 else counted(count, kind)
+
+
 def visible(text: str) -> str:
     """Text with control and text-direction characters as escapes.
 

@@ -232,7 +232,7 @@ class Read:
     bad_images: BadImages = opt("leave-out", "What to do with images that cannot be read.")
     weight: str | None = opt(None, "A column of row weights; they train the models only.")
     time: str | None = opt(None, "A column of dates or numbers: folds are blocks of time.")
-    by: Columns = opt((), "Columns to also give α by, such as sex or site.", kind=Names)
+    by: Columns = opt((), "Columns such as sex or site: also estimate α per group.", kind=Names)
     classes: str | None = opt(
         None, "The column of known classes: how many unlabeled rows belong to none of them?"
     )
@@ -272,10 +272,10 @@ class Labeling:
         kind=tuple[float, ...],
     )
     at_most: float | None = opt(
-        None, "Say up to which Γ it holds that α is at most this.", ge=0, le=1, metavar="SHARE"
+        None, "Report the largest Γ at which α is still at most this.", ge=0, le=1, metavar="SHARE"
     )
     at_least: float | None = opt(
-        None, "Say up to which Γ it holds that α is at least this.", ge=0, le=1, metavar="SHARE"
+        None, "Report the largest Γ at which α is still at least this.", ge=0, le=1, metavar="SHARE"
     )
 
     def __post_init__(self) -> None:
@@ -344,8 +344,8 @@ class Listing:
 class Certainty:
     """How sure the answer is to be, and which random numbers it uses."""
 
-    confidence: float = opt(CONFIDENCE, "Of the interval and the bound.", gt=0, lt=1)
-    seed: int = opt(0, "Of folds and models.", ge=0, le=MOST_SEED)
+    confidence: float = opt(CONFIDENCE, "Confidence level of the intervals.", gt=0, lt=1)
+    seed: int = opt(0, "Random seed of folds and models.", ge=0, le=MOST_SEED)
 
     def __post_init__(self) -> None:
         settle(self)

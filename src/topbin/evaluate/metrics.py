@@ -416,10 +416,14 @@ def threshold_for_precision(
     return Choice(float(best.cuts), int(best.above_u), float(best.q_p), promised)
 
 
-def out_of_reach(wanted: float, low: Any) -> InputError:
+class OutOfReach(InputError):
+    """No threshold reaches the precision that is wanted."""
+
+
+def out_of_reach(wanted: float, low: Any) -> OutOfReach:
     """The error for a precision that no threshold reaches, from the low ends at all of them."""
     highest = f"the highest is {low.max():.3f}" if low.size else "no threshold picks a row"
-    return InputError(
+    return OutOfReach(
         "TB008",
         f"no threshold has an estimated precision that is {wanted:g} at its interval's low "
         f"end; {highest}.",

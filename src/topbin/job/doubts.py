@@ -64,7 +64,7 @@ class Checkup:
     confidence: float = CONFIDENCE
 
     def lines(self) -> list[str]:
-        """The same as text."""
+        """The widths, the alarms and a verdict, as text."""
         each = ", ".join(f"{figure(width)} at AUC {auc:g}" for auc, width in self.widths.items())
         widths = f"expect a width of about {each}, if α is near {ALPHA:g}"
         codes = [alarm.code for alarm in self.alarms]

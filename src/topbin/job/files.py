@@ -1,31 +1,16 @@
-"""What a job leaves in its run folder, and what later verbs read back from it.
-
-Finished steps stay there too, so that `--resume` does not do them twice. A step is a model folder
-(`topbin.store.models`: no pickle, checksums, written whole or not at all). Steps are kept under a
-name made from all that determines them: the rows, the settings, the versions. Steps made of
-anything else are removed.
-"""
+"""What a job leaves in its run folder, and what later verbs read back from it."""
 
 import hashlib
-import json
 import os
-import platform
-import re
-from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-import topbin
 from topbin.core.atomic import (
     check_regular,
-    read_file,
-    remove,
-    remove_parts,
-    write_errors,
+    lock,
     write_text,
 )
 from topbin.core.errors import InputError
@@ -33,22 +18,20 @@ from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import in_front, write_table
-from topbin.evaluate.curves import list_precision
+from topbin.job.candidates import Ranking, Relisted
 from topbin.job.prepare import Prepared
-from topbin.job.result import Result, packages
+from topbin.job.result import Result
 from topbin.show.page import page
 from topbin.show.rows import gallery_of, shown_rows
-from topbin.store.answer import Answer, Candidates
+from topbin.store.answer import Answer
 from topbin.store.models import load, reading, save
 from topbin.store.runs import (
     CANDIDATES,
-    MAY_CHANGE,
     MODEL,
     PROBABILITIES,
     REPORT,
-    RESULT,
     ROWS,
-    STAGES,
+    WAIT,
     RunFolder,
     damaged,
     read_result,
@@ -56,9 +39,6 @@ from topbin.store.runs import (
 )
 from topbin.store.scorer import after_audit, write_known
 
-OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
-PLACE = OURS.index("probability")
-LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
 NOT_OURS = f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged."
 CHANGED = Finding("changed-candidates", None, None, NOT_OURS)
 
@@ -99,20 +79,14 @@ def _all_rows(result: Result) -> Any:
 
 
 def probabilities_of(folder: Path, answer: Answer) -> Any:
-    """The same with an audit that came later; None if the run has no such file."""
+    """All probabilities of a run with an audit that came later; None if it has no such file."""
     if not os.path.lexists(folder / PROBABILITIES):
         return None
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        likely = _likely(model, answer, model.evidence_.scores[1])
-        return add_columns(rows, {"probability": likely})
-
-
-def _likely(model: Any, answer: Answer, scores: Any) -> Any:
-    """How likely rows are what is sought: positive, or of no known class."""
-    known = model.probability_map_(scores)
-    return known if answer.novel is None else 1 - known
+        ranking = Ranking(model.evidence_.scores[1], answer.novel is not None)
+        return add_columns(rows, {"probability": ranking.likely(model.probability_map_)})
 
 
 def unlabeled_rows(data: Prepared) -> Any:
@@ -129,20 +103,9 @@ def numbered(rows: Batch, label: str | None) -> Any:
 def write_report(folder: str | Path) -> Path:
     """Write report.html again from what the run left, with an audit that came later."""
     path = Path(folder)
-    write_text(path / REPORT, report_of(path, read_result(path)), force=True)
+    with lock(path, wait=WAIT):
+        write_text(path / REPORT, report_of(path, read_result(path)), force=True)
     return path / REPORT
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Relisted:
-    """The candidates after an audit: what an answer says of them, how likely each is, their file.
-
-    Without a `text` the file stays as it is.
-    """
-
-    listed: Candidates
-    likely: Any = None
-    text: str | None = None
 
 
 def report_of(folder: Path, answer: Answer, after: Relisted | None = None) -> str:
@@ -163,68 +126,6 @@ def report_of(folder: Path, answer: Answer, after: Relisted | None = None) -> st
         return page(answer, model, shown_rows(rows), gallery_of(folder, answer, rows))
 
 
-def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
-    """The candidates of a run, with the answer as it is now, `before`, and once it was audited.
-
-    Their order stays, because the probability grows with the score; only how likely they are
-    changes. A file that somebody edited is left alone.
-    """
-    listed, model = before.candidates, load(folder / MODEL)
-    with reading(folder):
-        rows = _rows_as_written(folder / CANDIDATES, listed.sum)
-        if rows is None or not model.evidence_.has_scores:
-            return Relisted(listed)
-        was, now = (after_audit(model, answer) for answer in (before, after))
-        scores = _scores_of(rows[1:], was, before)
-        best = list_precision(model.evidence_, now.estimate_, scores)
-        best = best if before.novel is None else best.of_others
-        likely = _likely(now, before, scores).round(4)
-        for row, value in zip(rows[1:], likely.tolist(), strict=True):
-            row[PLACE] = str(value)
-    text = "".join(",".join(row) + "\n" for row in rows)
-    listed = replace(listed, sum=hashlib.sha256(text.encode()).hexdigest())
-    share = now.estimate_.alpha if after.novel is None else after.novel.share
-    last, positives = listed.rows - 1, share * before.data.n_u
-    if listed.precision is not None and 0 <= last < best.value.size:
-        value, low, high = (float(end[last]) for end in (best.value, best.low, best.high))
-        share = min(1.0, listed.rows * value / positives) if positives else 0.0
-        listed = replace(
-            listed, precision=value, precision_low=low, precision_high=high, recall=share
-        )
-    return Relisted(listed, likely, text)
-
-
-def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
-    """The lines of candidates.csv, if it is as we wrote it: our own cells, then all others as one.
-
-    Other cells are not read, so that they stay as they are.
-    """
-    try:
-        content = read_file(path)
-    except OSError:
-        return None  # the report says why
-    if hashlib.sha256(content).hexdigest() != known:
-        return None
-    text = content.decode()
-    lines = LINE.findall(text)
-    if not lines or "".join(lines) != text:
-        return None
-    rows = [line[:-1].split(",", len(OURS)) for line in lines]
-    return rows if [name.strip('"') for name in rows[0][: len(OURS)]] == [*OURS] else None
-
-
-def _scores_of(rows: Sequence[Sequence[str]], model: Any, answer: Answer) -> Any:
-    """The scores of the candidates; for rows outside a sample, those that give their probability.
-
-    Only the scores of the sample are kept.
-    """
-    if answer.data.sample is None:
-        step = -1 if answer.novel is None else 1
-        return np.sort(model.evidence_.scores[1])[::step][: len(rows)]
-    likely = model.probability_map_
-    return np.interp([float(row[PLACE]) for row in rows], likely(likely.knots), likely.knots)
-
-
 def read_stored(folder: Path, name: str) -> Any:
     """The rows of a table that a run left, which must be a file inside its folder."""
     try:
@@ -237,7 +138,7 @@ def read_stored(folder: Path, name: str) -> Any:
 
 
 def read_numbered(folder: Path, name: str) -> Any:
-    """The same of a table whose column "row" has the numbers of rows; TB114 if it has none."""
+    """The rows of a table of a run with their numbers, in a column "row"; TB114 if it has none."""
     frame = read_stored(folder, name)
     if "row" not in frame or frame["row"].dtype.kind not in "iu":
         raise damaged(folder / name, "it has no numbers of rows")
@@ -247,74 +148,3 @@ def read_numbered(folder: Path, name: str) -> Any:
 def sum_of(path: Path) -> str:
     """The sum that shows whether a file is as it was written."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-class SavedSteps(MutableMapping[str, Any]):
-    """Steps by name, on the disk; one that cannot be read counts as not done."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return load(self.folder / name)
-        except InputError as error:
-            raise KeyError(name) from error
-
-    def __setitem__(self, name: str, step: Any) -> None:
-        save(step, self.folder / name, force=True)
-
-    def __delitem__(self, name: str) -> None:
-        remove(self.folder / name)
-
-    def __iter__(self) -> Iterator[str]:
-        """Names of all steps, without reading them."""
-        return iter(sorted(path.name for path in self.folder.glob("[!.]*")))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def open_stages(run: RunFolder, data: Prepared) -> SavedSteps:
-    """The steps of this very job; steps of other rows, settings or versions are removed."""
-    stages = SavedSteps(run.folder / STAGES / key_of(data))
-    with write_errors(run.folder):
-        for other in stages.folder.parent.glob("*"):
-            if other != stages.folder:
-                remove(other)
-        remove_parts(stages.folder)
-    return stages
-
-
-def close_stages(run: RunFolder) -> None:
-    """Remove all steps, when result.json has made them needless."""
-    with write_errors(run.folder):
-        remove(run.folder / STAGES)
-
-
-def key_of(data: Prepared) -> str:
-    """A name for all that determines a step."""
-    asked = data.request.settings()
-    fixed = {key: value for key, value in asked.items() if key not in MAY_CHANGE}
-    made_of = {
-        "rows": data.hash,
-        "settings": fixed,
-        "topbin": topbin.__version__,
-        "python": platform.python_version(),
-        "packages": packages(data),
-    }
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def finished(run: RunFolder, data: Prepared) -> Answer | None:
-    """What a resumed run found, if it is complete and was made of the same; else None."""
-    if not run.resumed or not (run.folder / RESULT).exists():
-        return None
-    stored = read_result(run.folder)
-    same = (
-        stored.stopped is None
-        and stored.topbin == topbin.__version__
-        and stored.versions == packages(data)
-        and stored.data.hash == data.hash
-    )
-    return stored if same else None

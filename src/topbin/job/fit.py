@@ -14,7 +14,6 @@ import numpy as np
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.formatting import percent
 from topbin.core.options import (
     CONFIDENCE,
     Budget,
@@ -28,15 +27,17 @@ from topbin.core.options import (
 )
 from topbin.engines.engine import Engine, Local, engine_of
 from topbin.evaluate.sensitivity import asked_sensitivity
-from topbin.job.doubts import find_remedy, is_in_vain
-from topbin.job.models import Choice, Forecast, choose_model, make_classifiers
+from topbin.job.doubts import find_remedy
+from topbin.job.models import Choice, Forecast, choose_model, make_classifiers, steps_done
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import Result
 from topbin.job.sampling import count_rest
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
+from topbin.learn.estimator import PUClassifier
+from topbin.learn.labeling.propensity import Propensity
 from topbin.learn.labeling.scar import ScarTest
-from topbin.learn.labeling.subtypes import random_labels_test, subtypes
+from topbin.learn.labeling.subtypes import Subtypes, random_labels_test, subtypes
 from topbin.learn.learners import TEDN
 from topbin.learn.open_set import OpenSetClassifier
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
@@ -103,9 +104,9 @@ def fit(
         How many rows to list; or a `Listing`, which also has a least precision. Without a number,
         100, or fewer if fewer are positive at the high end of the interval.
     confidence
-        Of the interval and the bound.
+        The confidence level of the intervals.
     seed
-        Of folds and models.
+        The random seed of folds and models.
 
     Returns
     -------
@@ -191,28 +192,19 @@ def fit_prepared(
     model = None if choice is None else choice.model
     two = make_classifiers(data, model, memory)
     two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=refining)
-    done_before = sum(name.startswith(TEDN.name) for name in memory)
+    done_before = steps_done(memory).careful
     forecast = Forecast(monotonic(), two.steps * done_before)
     first = two.quick.fit(data.X, y, data.weight, **data.folds.arrays)
     first.set_params(memory=None)
     if choice is not None:
-        choice.tell(first)
+        choice.add_note_to(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
     known: Any = y if data.classes is None else data.classes
     result = _refined(result, two.careful, known, engine or Local(), choice)
-    remedy = find_remedy(data, first.estimate_, result.classifier.estimate_, result.chains, model)
-    in_vain = is_in_vain(remedy, data.alarms)
-    result = replace(
-        result,
-        labeling=_labeling(result, two.careful, y),
-        gamma=asked_sensitivity(result, data.request.labeling),
-        remedy=None if in_vain else remedy,
-        in_vain=remedy if in_vain else None,
-    )
-    if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
-        result = replace(result, random_labels=_tested_labels(data, first))
+    result = _checked(result, first, two.careful, y, model)
+    result = replace(result, gamma=asked_sensitivity(result, data.request.labeling))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
@@ -250,8 +242,30 @@ def _refined(
             result = replace(result, stopped=stopped)
     careful.fit_from(crossfit, X, y)
     if choice is not None:
-        choice.tell(careful)
+        choice.add_note_to(careful)
     return replace(result, classifier=careful, methods=_methods(careful))
+
+
+def _checked(
+    result: Result, quick: PUClassifier, careful: TEDnClassifier, y: Any, model: Any
+) -> Result:
+    """The result after the last checks: of labels, and of columns.
+
+    One that was stopped early is not kept waiting; an interrupt leaves the checks that are done.
+    """
+    data = result.data
+    try:
+        result = replace(result, labeling=_labeling(result, careful, y))
+        if result.stopped:
+            return result
+        shown = result.classifier.estimate_
+        remedy = find_remedy(data, quick.estimate_, shown, result.chains, model)
+        result = replace(result, found_remedy=remedy)
+        if result.remedy is None:  # a leak makes labels look biased too
+            result = replace(result, random_labels=_tested_labels(data, quick))
+    except KeyboardInterrupt:
+        return replace(result, stopped="interrupted before the last checks")
+    return result
 
 
 def _methods(fitted: TEDnClassifier) -> tuple[AlphaEstimate, ...]:
@@ -279,15 +293,17 @@ def _counted(
     return replace(result, classifier=careful, methods=methods, best=counted.best)
 
 
-def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
+def _labeling(
+    result: Result, classifier: TEDnClassifier, y: Any
+) -> Subtypes | Propensity | LabelingFound | None:
     """What was found about labeling: by the classifier, or apart from it if it was asked for.
 
     A result that was stopped early is not kept waiting, and one that is finished is not thrown away
     if the subtypes cannot be read.
     """
     if isinstance(result.classifier, OpenSetClassifier):
-        return _classes_found(result.classifier)
-    labeling = getattr(classifier, "labeling_", None)
+        return LabelingFound.of_classes(result.classifier.shares_, result.classifier.novel_)
+    labeling: Subtypes | Propensity | None = getattr(classifier, "labeling_", None)
     asked = result.request.labeling.subtypes
     if labeling is not None or asked is None or result.stopped:
         return labeling
@@ -298,22 +314,10 @@ def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
             **result.data.folds.arrays,
         )  # fmt: skip
     except InputError as error:
-        lines = (f"subtypes        could not be read: {error.message}",)
-        return LabelingFound(kind="unread", lines=lines, reason=error.message)
+        return LabelingFound.unread(error.message)
 
 
-def _classes_found(fitted: OpenSetClassifier) -> LabelingFound:
-    """The shares of the known classes among the unlabeled rows, and of rows that belong to none."""
-    novel = fitted.novel_
-    lines = [f"novel           {novel}"]
-    if novel.at_least:
-        lines.append(f"at least        {percent(novel.at_least)} %, for any overlap")
-    lines += [f"class           {one}" for one in fitted.shares_]
-    shares = tuple(replace(one, label=str(one.label)) for one in fitted.shares_)
-    return LabelingFound(kind="classes", lines=tuple(lines), shares=shares, novel=novel)
-
-
-def _tested_labels(data: Prepared, first: Any) -> ScarTest | None:
+def _tested_labels(data: Prepared, quick: PUClassifier) -> ScarTest | None:
     """Whether labels look random, by the scores of the quick classifier; None: not tested.
 
     Rows in groups, images, and labels that need not be random are not tested.
@@ -325,7 +329,7 @@ def _tested_labels(data: Prepared, first: Any) -> ScarTest | None:
         return None
     rows = np.flatnonzero(~data.labels.is_negative)
     is_p, scores = data.labels.is_positive[rows], np.empty(rows.size)
-    scores[is_p], scores[~is_p] = first.evidence_.scores
+    scores[is_p], scores[~is_p] = quick.evidence_.scores
     return random_labels_test(data.X[rows], is_p, scores, seed=data.request.certainty.seed)
 
 

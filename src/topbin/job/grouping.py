@@ -60,7 +60,7 @@ class FoldGroups:
         return {"groups": self.together.groups, "times": self.together.times}
 
     def at(self, rows: Any) -> "FoldGroups":
-        """The same of some rows."""
+        """The groups of some of the rows."""
         together = None if self.together is None else self.together.at(rows)
         return replace(self, together=together)
 
@@ -237,7 +237,7 @@ def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     ends = [_shown(end, column.kind) for end in (used[0], *cuts, used[-1])]
     ranges = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
     ranges[1:] = [f"above {one}" for one in ranges[1:]]
-    note = f"cut into {counted(len(ranges), 'group')} with about as many rows"
+    note = f"cut into {counted(len(ranges), 'group')} of about equal size"
     return codes, tuple(ranges), (note,)
 
 

@@ -227,7 +227,7 @@ def _refuse_others(request: Request) -> None:
     if given is not None and not callable(given) and not is_image_encoder(given):
         raise InputError(
             "TB143",
-            f'"{given}" has no {DESCRIPTION}, so it is no encoder of images; name the folder of '
+            f'"{given}" has no {DESCRIPTION}, so it is not an image encoder; name the folder of '
             f"one, {option('encoder', LITE)}, or {option('encoder', NONE)} for a net.",
         )
 

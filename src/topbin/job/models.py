@@ -9,7 +9,8 @@ only if it is clearly better. Otherwise vectors get the mean of both, and tables
 explained get the linear model. The choice is made once, by a short cross-fit of both.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -106,7 +107,7 @@ class Choice:
             f"standard error of the difference is {100 * self.error:.1f} %)"
         )
 
-    def tell(self, classifier: Any) -> None:
+    def add_note_to(self, classifier: Any) -> None:
         """Add the note to the estimate of a fitted classifier."""
         estimate = classifier.estimate_
         classifier.estimate_ = replace(estimate, notes=(*estimate.notes, self.note))
@@ -127,14 +128,16 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, plan = data.X[rows], plan_for(PVU, data.X[rows], FIRST)
+    weight = None if data.weight is None else data.weight[rows]
     plain = data.encoder.matrix_columns(lambda feature: feature.kind in NUMBERS)
     small = data.encoder.matrix_columns(lambda feature: feature.kind == "string" and feature.scale)
     models, scores = text_models(data.X, plain, small), {}
     for name in ("linear", "trees"):
         model, learner = models[name], replace(PVU, name=f"{PVU.name}-{name}")
         scores[name] = quick_evidence(
-            data, rows, coarse(X, model), model, plan=plan, learner=learner, memory=memory
-        ).scores
+            data, rows, coarse(X, model), model, plan=plan, learner=learner, weight=weight,
+            memory=memory,
+        ).scores  # fmt: skip
     gain = auc_difference(scores["trees"], scores["linear"])
     name, clearly = TIES["vectors" if data.encoder.is_opaque else "explained"]
     if abs(gain.value) > clearly * gain.error:
@@ -143,15 +146,10 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
     return Choice(name, models[name], auc, gain.error)
 
 
-def open_set_classifier(*, positive: Any, negative: Any, **shared: Any) -> OpenSetClassifier:
-    """The classifier of rows with known classes, which has no one class that is positive."""
-    return OpenSetClassifier(**shared)
-
-
 def classifier_for(data: Prepared, labeling: Labeling) -> Callable[..., TEDnClassifier]:
     """What makes the classifier of the careful estimate, with the parameters that are its own."""
     if data.classes is not None:
-        return open_set_classifier
+        return OpenSetClassifier
     named, corrects = labeling.labeled_by, labeling.subtypes == "correct"
     if not named and not corrects:
         return TEDnClassifier
@@ -189,17 +187,21 @@ def make_classifiers(data: Prepared, model: Any, memory: MutableMapping[str, Any
     """Both classifiers, with the default model for these rows unless one was chosen."""
     (quick, plan), asked = _plans(data), data.request
 
-    def over(classifier: Callable[..., Any], plan: Plan) -> Any:
+    def over(classifier: Callable[..., Any], plan: Plan, **labels: Any) -> Any:
         return classifier(
             plan=plan, estimator=model, memory=memory, confidence=asked.certainty.confidence,
-            positive=1, negative=-1 if data.labels.is_negative.any() else None,
-            random_state=asked.certainty.seed, n_jobs=asked.budget.threads,
+            random_state=asked.certainty.seed, n_jobs=asked.budget.threads, **labels,
         )  # fmt: skip
 
-    careful = over(classifier_for(data, asked.labeling), plan)
+    one_class = {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
+    own = one_class if data.classes is None else {}  # of known classes, no one is positive
+    careful = over(classifier_for(data, asked.labeling), plan, **own)
     by_epoch = data.by_net and asked.budget.threads in (None, 1)
     steps = plan.warm + plan.rounds if by_epoch else 1
-    return Classifiers(over(PvUClassifier, quick), careful, _work(data), steps)
+    work = _work(data, quick, plan)
+    if data.by_net:
+        import_module("topbin.learn.net_fitting")  # now, because forecasts time what follows
+    return Classifiers(over(PvUClassifier, quick, **one_class), careful, work, steps)
 
 
 def _plans(data: Prepared) -> tuple[Plan, Plan]:
@@ -210,13 +212,29 @@ def _plans(data: Prepared) -> tuple[Plan, Plan]:
     return data.folds.plan(FIRST, data.labels), data.folds.plan(careful, data.labels)
 
 
-def _work(data: Prepared) -> tuple[Plan, Plan]:
+def _work(data: Prepared, quick: Plan, careful: Plan) -> tuple[Plan, Plan]:
     """Plans that are worth as much work as both estimates: of nets none is for new rows."""
-    quick, plan = _plans(data)
     if data.by_net:
-        import_module("topbin.learn.net_fitting")  # now, because forecasts time what follows
-        quick, plan = (replace(each, outer=each.outer - 1) for each in (quick, plan))
-    return quick, plan
+        return replace(quick, outer=quick.outer - 1), replace(careful, outer=careful.outer - 1)
+    return quick, careful
+
+
+@dataclass(frozen=True, slots=True)
+class StepsDone:
+    """How many steps of each estimate are done; those of the choice of a model are of neither."""
+
+    first: int
+    careful: int
+
+
+def steps_done(names: Iterable[str]) -> StepsDone:
+    """The steps that a memory has, by name.
+
+    >>> steps_done(["pvu-0-0", "pvu-linear-0-0", "pvu-trees-0-0", "tedn-0-0", "tedn-0-1"])
+    StepsDone(first=1, careful=2)
+    """
+    learners = Counter(name.rsplit("-", 2)[0] for name in names)  # as `chain_name` writes them
+    return StepsDone(learners[PVU.name], learners[TEDN.name])
 
 
 def steps_of_first(data: Prepared) -> int:
@@ -231,7 +249,7 @@ def foresee(data: Prepared) -> float:
     more per repeat, for new rows. Of a net it is an epoch on some of the rows.
     """
     data.check_enough()
-    X, is_p, (quick, plan) = data.X, data.labels.is_positive, _work(data)
+    X, is_p, (quick, plan) = data.X, data.labels.is_positive, _work(data, *_plans(data))
     classifier_for(data, data.request.labeling)  # which refuses columns that explain nothing
     model, share = default_model(X), 1.0
     if data.by_net:

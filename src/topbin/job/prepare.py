@@ -13,7 +13,7 @@ import numpy as np
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.formatting import counted
+from topbin.core.formatting import counted, counted_columns
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.core.options import Read, Request, Rows
@@ -63,7 +63,7 @@ LEAK = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
@@ -182,7 +182,7 @@ class Prepared:
         kinds = Counter(
             "image" if f.shape else names.get(f.kind, f.kind) for f in self.encoder.features
         )
-        read = [_plural(count, kind) for kind, count in kinds.most_common()]
+        read = [counted_columns(count, kind) for kind, count in kinds.most_common()]
         texts = [f.name for f in self.encoder.features if f.kind in ("text", "encoded")]
         read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
@@ -312,10 +312,23 @@ def _encoded(
     findings = (*opened.findings, *noticed, *findings)
     known = opened.classes
     return Prepared(
-        table, labels, features, X, findings, request, label, id, alarms, rest,
-        opened.table.date_lines, opened.table.decimal_lines, weights, folds, image,
-        None if known is None else known.with_unlabeled(labels.n_u),
-    )  # fmt: skip
+        table=table,
+        labels=labels,
+        encoder=features,
+        X=X,
+        findings=findings,
+        request=request,
+        label=label,
+        id=id,
+        alarms=alarms,
+        rest=rest,
+        dates=opened.table.date_lines,
+        decimals=opened.table.decimal_lines,
+        weight=weights,
+        folds=folds,
+        image=image,
+        classes=None if known is None else known.with_unlabeled(labels.n_u),
+    )
 
 
 def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
@@ -328,10 +341,17 @@ def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
     twins = equal_keys(keys[labels.is_positive], keys[labels.is_unlabeled], [keys[:, None]])
     alarms = *shared_rows(twins), *repeated_rows(twins.repeated)
     return Prepared(
-        table, labels, Features((feature,), dropped), image.images,
-        (*opened.findings, *overlap(twins)), request, opened.label, request.rows.id, alarms,
+        table=table,
+        labels=labels,
+        encoder=Features((feature,), dropped),
+        X=image.images,
+        findings=(*opened.findings, *overlap(twins)),
+        request=request,
+        label=opened.label,
+        id=request.rows.id,
+        alarms=alarms,
         image=image,
-    )  # fmt: skip
+    )
 
 
 def _taken(
@@ -340,14 +360,15 @@ def _taken(
     """The rows that come into memory, their labels, and the others, if some stay where they are."""
     rows, sample, seed = request.rows, request.budget.rows, request.certainty.seed
     if sample is not None:
-        counted = count_labels(engine, opened, rows.positive, rows.negative)
-        if counted.values.n_u > WORTH * sample:
+        counts = count_labels(engine, opened, rows.positive, rows.negative)
+        if counts.values.n_u > WORTH * sample:
             refuse_sample(rows.group, request.read.time)
-            drawn = draw(engine, counted, sample, seed)
-            table = replace(drawn.table, name=f"the sample of {len(counted.table.files):,} files")
-            labels = positives_first(counted.values, drawn.positives.rows, table.rows)
+            drawn = draw(engine, counts, sample, seed)
+            files = counted(len(counts.table.files), "file")
+            table = replace(drawn.table, name=f"the sample of {files}")
+            labels = positives_first(counts.values, drawn.positives.rows, table.rows)
             columns = replace(drawn.columns, name=table.name)
-            return table, labels, Rest(counted, columns, drawn.places, seed)
+            return table, labels, Rest(counts, columns, drawn.places, seed)
     table = opened.whole()
     return table, opened.labels(table, rows), None
 
@@ -510,17 +531,7 @@ def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
     if shared:
         raise InputError(
             "TB116",
-            f'{shared:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
-            "the unlabeled file: a row that is known positive is not unlabeled.",
+            f"{counted(shared, 'unlabeled row')} {'has' if shared == 1 else 'have'} the "
+            f'"{id}" of a known positive. Remove {"it" if shared == 1 else "them"} from the '
+            "unlabeled file: a row that is known positive is not unlabeled.",
         )
-
-
-def _plural(count: int, kind: str) -> str:
-    """How many columns of a kind.
-
-    >>> _plural(1, "number"), _plural(2, "category"), _plural(2, "text")
-    ('1 number', '2 categories', '2 text')
-    """
-    if kind in ("text", "yes/no"):
-        return f"{count:,} {kind}"
-    return f"{count:,} categories" if kind == "category" and count > 1 else counted(count, kind)

@@ -3,30 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 
 import topbin
-from topbin.core.checks import Floats, RowNumbers, Scores, check_count, check_fraction
+from topbin.core.checks import RowNumbers, check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
-from topbin.data.write import in_front, unused
+from topbin.data.write import unused
 from topbin.evaluate.audit.scored import Scored
-from topbin.evaluate.curves import ListPrecision, list_precision
-from topbin.evaluate.metrics import out_of_reach
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict, verdict_of
-from topbin.job.doubts import alarms_of
+from topbin.job.candidates import Picker, Ranking, ranked
+from topbin.job.doubts import alarms_of, is_in_vain
 from topbin.job.grouping import by_column
 from topbin.job.prepare import Prepared
 from topbin.job.sampling import Best
@@ -38,6 +35,7 @@ from topbin.learn.explain import (
     explain_held_out,
     why_columns,
 )
+from topbin.learn.labeling.propensity import Propensity
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtypes
 from topbin.learn.probabilities import fit_probabilities
@@ -52,13 +50,11 @@ from topbin.store.answer import (
     LabelingFound,
     ModelName,
     Remedy,
-    plain,
 )
 from topbin.store.models import versions_of
+from topbin.store.scorer import Scorer
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
-NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
-USUAL_ROWS, FEWEST_ROWS = 100, 10  # that are listed if nobody says how many
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 IMAGE_PACKAGES = "torch", "pillow"
@@ -72,8 +68,7 @@ class Result:
     are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
     one repeat that did not see the rows they held out; they explain these rows. `gamma` says what
     follows if positives are not labeled at random, if that was asked for. `random_labels` is a test
-    of that, and `remedy` the estimate without what seems to be wrong with the columns; `in_vain` is
-    that too, if it is near 0 all the same, so that it answers nothing.
+    of that, and `found_remedy` the estimate without what seems to be wrong with the columns.
     """
 
     data: Prepared
@@ -83,17 +78,26 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
-    labeling: Any = None  # `Subtypes`, a `Propensity` or what is said of classes, if asked for
+    labeling: Subtypes | Propensity | LabelingFound | None = None  # if it was asked for
     gamma: Sensitivity | None = None
     random_labels: ScarTest | None = None
-    remedy: Remedy | None = None
-    in_vain: Remedy | None = None
+    found_remedy: Remedy | None = None
     folder: Path | None = field(default=None, init=False)  # where it was saved last
 
     @property
     def request(self) -> Request:
         """What was asked for."""
         return self.data.request
+
+    @property
+    def in_vain(self) -> Remedy | None:
+        """The remedy, if α is near 0 with it all the same, so that it answers nothing."""
+        return self.found_remedy if is_in_vain(self.found_remedy, self.data.alarms) else None
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """The remedy that was found, unless it is in vain."""
+        return None if self.in_vain is not None else self.found_remedy
 
     @cached_property
     def estimate(self) -> AlphaEstimate:
@@ -118,8 +122,8 @@ class Result:
             return None
         scored = None
         if self.best is None:
-            own, likely = self.evidence.scores, fit_probabilities(self.evidence, self.estimate)
-            scored = Scored(*own, *map(likely, own))
+            own = self.evidence.scores
+            scored = Scored(*own, *map(self._probability_map, own))
         return verdict_of(self.estimate, self.data.n_u, scored, remedy=self.remedy)
 
     @property
@@ -145,7 +149,7 @@ class Result:
         Of rows of known classes: p(novel).
         """
         if self.seeks_novel:
-            return self._likely(self.evidence.scores[1])
+            return self._ranking.likely(self._probability_map)
         return self.classifier.oof_proba_[self.data.unlabeled_rows]
 
     def _pi_at(self, alpha: float) -> float:
@@ -153,70 +157,35 @@ class Result:
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Candidates:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
-        asked = self.request.listing
-        if n is None and min_precision is None and asked.min_precision is not None:
-            return self._picked_as_asked(asked.min_precision)
-        ranked, of = self._ranked()
-        best = list_precision(self.evidence, self.estimate, ranked)
-        best = best.of_others if self.seeks_novel else best
-        blind = self.estimate.has_no_signal  # then probabilities are α for all rows, whatever α is
-        low = np.zeros_like(best.low) if blind else best.low
-        if min_precision is None:
-            wanted_rows = asked.candidates if n is None else check_count(n, "n")
-            rows = min(wanted_rows or self._usual_rows(), ranked.size)
-            why = highest(rows)
-            if wanted_rows is None and rows < USUAL_ROWS:
-                why += f", as many as can be {'novel' if self.seeks_novel else 'positive'}"
-        else:
-            wanted = check_fraction(min_precision, "min_precision")
-            if self.estimate.interval is None:
-                raise InputError("TB126", NO_INTERVAL)
-            last = np.append(ranked[1:] != ranked[:-1], True)  # of rows with the same score
-            good = np.flatnonzero(last & (low >= wanted))
-            if good.size == 0:
-                raise out_of_reach(wanted, low)
-            rows = int(good[-1]) + 1
-            why = f"estimated precision at least {min_precision:g}, by the interval's low end"
-            if rows == ranked.size < of:
-                why += "; more rows reach it, and only the first are listed"
-        share = 1 - self.estimate.alpha if self.seeks_novel else self.estimate.alpha
-        return candidates_of(self.estimate, best, ranked, rows, of, why, share)
+        if min_precision is not None:
+            return self._picker.down_to(min_precision)
+        if n is not None:
+            return self._picker.first(check_count(n, "n"))
+        return self._picker.as_asked(self.request.listing)
 
-    def _usual_rows(self) -> int:
-        """As many rows as are positive at the high end of α; at least a few, at most 100."""
-        est = self.estimate
-        high = est.interval[1] if est.interval else est.upper_bound or est.alpha
-        if self.seeks_novel:
-            high = 1 - (est.interval[0] if est.interval else est.alpha)
-        return min(USUAL_ROWS, max(FEWEST_ROWS, ceil(high * self.data.n_u)))
+    @property
+    def _ranking(self) -> Ranking:
+        """The unlabeled rows in memory."""
+        return Ranking(self.evidence.scores[1], self.seeks_novel)
 
-    def _picked_as_asked(self, min_precision: float) -> Candidates:
-        """By the precision the job was asked for; by number where no threshold reaches it."""
-        try:
-            return self.picked(min_precision=min_precision)
-        except InputError as error:
-            if error.code != "TB008":
-                raise
-            instead = self.picked(self.request.listing.candidates or self._usual_rows())
-            return replace(instead, why=f"{error.message} Instead, {instead.why}")
+    @cached_property
+    def _picker(self) -> Picker:
+        """The best rows of all files, or of those in memory if there are no others."""
+        best, n_u = self._ranking.best(), self.data.n_u
+        if self.best is None:
+            return Picker(best, self.evidence, self.estimate, best.scores.size, n_u)
+        best = replace(best, scores=self.best.scores)
+        return Picker(best, self.evidence, self.estimate, n_u, n_u)
 
-    def _ranked(self) -> tuple[Scores, int]:
-        """The highest scores of unlabeled rows, best first, and of how many rows they are."""
-        if self.best is not None:
-            return self.best.scores, self.data.n_u
-        scores = self.evidence.scores[1]
-        return np.sort(scores)[:: 1 if self.seeks_novel else -1], scores.size
-
-    def _likely(self, ranked: Scores) -> Floats:
-        likely = fit_probabilities(self.evidence, self.estimate)(ranked)
-        return 1 - likely if self.seeks_novel else likely
+    @property
+    def _probability_map(self) -> Any:
+        return fit_probabilities(self.evidence, self.estimate)
 
     def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
         """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
         table, unlabeled = self.data.table, self.data.unlabeled_rows
         if self.best is None:
-            sign = 1 if self.seeks_novel else -1
-            order = np.argsort(sign * self.evidence.scores[1], kind="stable")[:rows]
+            order = self._ranking.order(rows)
             return table.take(unlabeled[order]), unlabeled[order]
         listed, places = self.best.rows.take(slice(rows)), table.places[unlabeled]
         order = np.argsort(places)
@@ -291,11 +260,11 @@ class Result:
     def listed(
         self, n: int | None = None, *, min_precision: float | None = None, why: bool = False
     ) -> Any:
-        """The same as files have it: `row` counts the rows of the table from 1."""
+        """The candidates as files have them: `row` counts the rows of the table from 1."""
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
         frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
-        likely = self._likely(self._ranked()[0][:rows]).round(4)
+        likely = self._picker.best.best(rows).likely(self._probability_map).round(4)
         frame = ranked(frame, listed.places + 1, likely, self.data.id)
         if not why:
             return frame
@@ -313,15 +282,16 @@ class Result:
         """
         return by_column(self, column)
 
-    def score(self, frame: Any, *, embeddings: Any = None) -> Any:
-        """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
-        from topbin.store.scorer import Scorer
-
+    @property
+    def scorer(self) -> Scorer:
+        """What scores new rows, as `topbin.load(run)` does once the result is saved."""
         given = self.request.read.encoder
         function = given if callable(given) else None
-        return Scorer(self.classifier, self.data.encoder, self.known, function).score(
-            frame, embeddings=embeddings
-        )
+        return Scorer(self.classifier, self.data.encoder, self.known, function)
+
+    def score(self, frame: Any, *, embeddings: Any = None) -> Any:
+        """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
+        return self.scorer.score(frame, embeddings=embeddings)
 
     def sensitivity(self) -> tuple[Case, ...]:
         """What follows if α is at the low or the high end of its interval, by size of α.
@@ -405,14 +375,11 @@ class Result:
 
     def _labeling_found(self) -> LabelingFound | None:
         """What is said about labeling; nothing if nobody asked."""
-        if self.labeling is None or isinstance(self.labeling, LabelingFound):
-            return self.labeling
-        # The notes of an estimate already say what a propensity has to say.
-        has_lines = isinstance(self.labeling, Subtypes)
-        lines = self.labeling.summary().splitlines() if has_lines else []
-        kind = type(self.labeling).__name__.lower()
-        plain_values = plain({"kind": kind, "lines": lines, **self.labeling.to_dict()})
-        return msgspec.convert(plain_values, LabelingFound)
+        if isinstance(self.labeling, Subtypes):
+            return LabelingFound.of_subtypes(self.labeling)
+        if isinstance(self.labeling, Propensity):
+            return LabelingFound.of_propensity(self.labeling)
+        return self.labeling
 
     def _columns_that_matter(self) -> tuple[Importance, ...]:
         """The first columns; none if the model cannot be explained."""
@@ -454,40 +421,6 @@ class Result:
         from topbin.show import fragment
 
         return fragment(self.answer, self.classifier)
-
-
-def highest(rows: int) -> str:
-    """Why these rows are listed, if it is only for their rank."""
-    return f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
-
-
-def candidates_of(
-    estimate: AlphaEstimate,
-    best: ListPrecision,
-    ranked: Scores,
-    rows: int,
-    of: int,
-    why: str,
-    alpha: float,
-) -> Candidates:
-    """So many of the best rows, `of` all unlabeled ones, and what to expect of them."""
-    k, positives = rows - 1, alpha * of
-    share = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
-    ends = (float(end[k]) for end in (best.value, best.low, best.high))
-    value, low, high = (None, None, None) if estimate.has_no_signal else ends
-    return Candidates(
-        rows=rows, threshold=float(ranked[k]), precision=value, precision_low=low,
-        precision_high=high, recall=share, why=why,
-    )  # fmt: skip
-
-
-def ranked(frame: Any, numbers: Any, likely: Any, id: str | None) -> Any:
-    """Rows as candidates.csv has them: rank, number, probability and id before the others."""
-    if id in frame:
-        frame = frame[[id, *(name for name in frame if name != id)]]
-    return in_front(
-        frame, {"rank": np.arange(1, len(frame) + 1), "row": numbers, "probability": likely}
-    )
 
 
 def packages(data: Prepared) -> Mapping[str, str]:

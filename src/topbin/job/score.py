@@ -297,7 +297,8 @@ def _make_room(folder: Path, ours: set[Path], *, force: bool) -> None:
     if others and not force:
         raise InputError(
             "TB104",
-            f'"{folder}" holds {len(others):,} files of another job, such as "{others[0].name}": '
+            f'"{folder}" holds {counted(len(others), "file")} of another job, such as '
+            f'"{others[0].name}": '
             "of another model, or of files that have changed since. Choose another folder, or "
             f"remove them with {option('force', True)}, which keeps what is finished of this job.",
         )

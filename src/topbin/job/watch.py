@@ -75,6 +75,11 @@ class WatchState:
     periods: tuple[Period, ...] = ()
     schema: str = SCHEMA
 
+    @property
+    def period(self) -> Every:
+        """How long a period is, and how periods follow one another; TB008 if it is no length."""
+        return Every(self.every)
+
 
 @dataclass(frozen=True, eq=False)
 class Watch:
@@ -90,7 +95,7 @@ class Watch:
         """What is said about each period, in order of time."""
         state = self.state
         return follow(
-            self.whole, state.periods, per_year=Every(state.every).per_year,
+            self.whole, state.periods, per_year=state.period.per_year,
             columns=state.columns, risk=state.risk, confidence=state.confidence,
         )  # fmt: skip
 
@@ -168,26 +173,26 @@ def watch(
     Watch
         `periods`, `alarms`, `summary()`, `frame()`.
     """
-    scorer, known, key = _scorer(run)
+    scorer, known, key = _scorer(run, read.encoder)
     asked = WatchState(
         run=key, time=time, every=str(every), risk=check_fraction(risk, "risk"),
         confidence=check_fraction(confidence, "confidence"),
     )  # fmt: skip
-    Every(asked.every)  # which refuses what is no length
+    asked.period  # noqa: B018  (which refuses what is no length)
     if scorer.encoder.image is not None or not scorer.model.evidence_.has_scores:
         raise InputError("TB161", "topbin watch reads runs of tables, and this is another kind.")
     whole = _whole(scorer.model)
     scorer = scorer.lean()
 
     def added(state: WatchState) -> Watch:
-        counting = Counting(scorer, whole.cuts, state, known)
-        return _added(counting, whole, source, read, engine)
+        counter = PeriodCounter(scorer, whole.cuts, state, known)
+        return _added(counter, whole, source, read, engine)
 
     if output is None:
         return added(asked)
     folder = Path(output)
     with _made(folder), lock(folder):
-        state = read_state(folder, asked, whole)
+        state = read_watch(folder, asked, whole)
         if state.periods:
             _write(folder, Watch(state, whole))  # which a kill may have prevented
         done = added(state)
@@ -214,14 +219,17 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _scorer(run: Any) -> tuple[Scorer, "KnownLabels", str]:
-    """The scorer of a run, its labels, and a sum that tells it from others."""
+def _scorer(run: Any, encoder: Any) -> tuple[Scorer, "KnownLabels", str]:
+    """The scorer of a run, its labels, and a sum that tells it from others.
+
+    `encoder` is the function that made vectors in the fit, or where the encoder of texts is now.
+    """
     if isinstance(run, Result):
         made_of = run.data.hash.encode() + str(run.estimate.posterior).encode()
-        scorer, about = Scorer(run.classifier, run.data.encoder), run.data.about
-        negative = run.request.rows.negative
+        scorer, about, negative = run.scorer, run.data.about, run.request.rows.negative
     else:
-        scorer, made_of = read_scorer(Path(run)), read_file(Path(run) / RESULT, MOST)
+        scorer = read_scorer(Path(run), encoder=encoder)
+        made_of = read_file(Path(run) / RESULT, MOST)
         about, negative = read_result(run).data, read_asked(run).rows.negative
     return scorer, KnownLabels(about.label, about.positive, negative), sha256(made_of).hexdigest()
 
@@ -241,7 +249,7 @@ def _whole(model: Any) -> Whole:
     return Whole(f_p, f_u, posterior_of(estimate), worth, evidence.weight_p)
 
 
-def read_state(folder: Path, new: WatchState, whole: Whole) -> WatchState:
+def read_watch(folder: Path, new: WatchState, whole: Whole) -> WatchState:
     """What a folder has, or what is asked for if it is new; TB161 if these contradict."""
     if not os.path.lexists(folder / STATE):
         for path in (folder / LINES, folder / PAGE):
@@ -269,7 +277,7 @@ def _is_sound(state: WatchState, bins: int) -> bool:
     """Whether periods follow one another, and their counts are of the same bins and columns."""
     width, columns = len(QUARTERS) + 2, len(state.columns)
     return (
-        Every(state.every).follow_one_another([one.start for one in state.periods])
+        state.period.follow_one_another([one.start for one in state.periods])
         and len(state.cuts) == columns
         and all(len(one) <= len(QUARTERS) and sorted(one) == [*one] for one in state.cuts)
         and all(one.total <= UNITS * one.rows and len(one.bins) == bins for one in state.periods)
@@ -299,8 +307,8 @@ class KnownLabels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hashes:
-    """Hashes of rows, in which copies are counted; parts add.
+class RowHashes:
+    """RowHashes of rows, in which copies are counted; parts add.
 
     If there are too many, those below 2⁶⁴/2^`halved` stand for all of them.
     """
@@ -308,13 +316,13 @@ class Hashes:
     values: Any
     halved: int = 0
 
-    def __add__(self, other: "Hashes") -> "Hashes":
+    def __add__(self, other: "RowHashes") -> "RowHashes":
         values, halved = np.append(self.values, other.values), max(self.halved, other.halved)
         values = values[values <= LARGEST >> np.uint64(halved)]
         while values.size > MOST_HASHES:
             halved += 1
             values = values[values <= LARGEST >> np.uint64(halved)]
-        return Hashes(values, halved)
+        return RowHashes(values, halved)
 
     @property
     def copies(self) -> int:
@@ -323,18 +331,18 @@ class Hashes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class PeriodCounts:
     """Periods by their start, and hashes of rows; parts add."""
 
     periods: Sums
-    hashes: Hashes
+    hashes: RowHashes
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(self.periods + other.periods, self.hashes + other.hashes)
+    def __add__(self, other: "PeriodCounts") -> "PeriodCounts":
+        return PeriodCounts(self.periods + other.periods, self.hashes + other.hashes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counting:
+class PeriodCounter:
     """What every part needs; it is sent to each worker once. `cuts` are those of probabilities."""
 
     scorer: Scorer
@@ -347,7 +355,7 @@ class Counting:
         """The score below which rows are most likely negative, whatever α is."""
         return float(self.cuts[0]) if self.cuts.size else 1.0
 
-    def over(self, batch: Batch) -> Counts:
+    def over(self, batch: Batch) -> PeriodCounts:
         """Score the rows of a batch and count them by period."""
         rated, labels = self.scorer.rate(batch), self.labels.of(batch)
         starts = _starts(batch, self.state)
@@ -356,7 +364,7 @@ class Counting:
         periods = Sums()
         for start, own in pd.Series(np.arange(batch.rows)).groupby(starts):
             periods[str(start)] = self.period(str(start), rated, own.to_numpy(), labels)
-        return Counts(periods, Hashes(hashes))
+        return PeriodCounts(periods, RowHashes(hashes))
 
     def period(self, start: str, rated: Rated, numbers: Any, labels: tuple[Mask, Mask]) -> Period:
         """What is kept of some rows of a batch."""
@@ -368,33 +376,33 @@ class Counting:
             places = _watched(self.scorer, self.state)
             X = np.asarray(rated.X[numbers][f < self.low], np.float64)[:, places]
             columns = tuple(
-                _counts(X[:, j], np.asarray(cuts)) for j, cuts in enumerate(self.state.cuts)
+                _column_counts(X[:, j], np.asarray(cuts)) for j, cuts in enumerate(self.state.cuts)
             )
         return Period(start, seen.rows, seen.total, seen.bins, columns, known, negative)
 
 
-def _count(shared: Counting, part: Part) -> Counts:
-    nothing = Counts(Sums(), Hashes(np.zeros(0, np.uint64)))
+def _count_part(shared: PeriodCounter, part: Part) -> PeriodCounts:
+    nothing = PeriodCounts(Sums(), RowHashes(np.zeros(0, np.uint64)))
     return sum(map(shared.over, part.batches()), nothing)
 
 
-def _added(counting: Counting, whole: Whole, source: Any, read: Read, engine: Any) -> Watch:
+def _added(counter: PeriodCounter, whole: Whole, source: Any, read: Read, engine: Any) -> Watch:
     """The watch with the periods of new rows; TB161 if some were recorded before."""
-    state = counting.state
+    state = counter.state
     sums = tuple(one.sum for one in file_sums(Request(rows=Rows(source=source))) if one.sum)
     if again := set(sums) & set(state.files):
         words = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
         raise InputError("TB161", f"{words}. Nothing was added now. {AGAIN}")
-    counting.scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
-    encoder = counting.scorer.encoder
+    counter.scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
+    encoder = counter.scorer.encoder
     needed = [*dict.fromkeys([*encoder.columns, state.time])]
     parts = open_new(encoder, source, read, needed).placed_parts()
     if not state.periods:
-        state = _with_cuts(counting, next(parts[0].batches(rows=FIRST_ROWS)))
+        state = _with_cuts(counter, next(parts[0].batches(rows=FIRST_ROWS)))
     # Parts are counted at the same time, and then each by one thread.
     with engine_of(engine) as opened, threadpool_limits(1 if len(parts) > 1 else None):
-        counts: Counts = total(opened, _count, parts, replace(counting, state=state))
-    every = Every(state.every)
+        counts: PeriodCounts = total(opened, _count_part, parts, replace(counter, state=state))
+    every = state.period
     new = sorted(counts.periods.values(), key=lambda one: every.number(one.start))
     _refuse_late(state, every, new)
     periods = every.filled((*state.periods, *new))
@@ -419,7 +427,7 @@ def _refuse_late(state: WatchState, every: Every, new: Sequence[Period]) -> None
         )
 
 
-def _counts(values: Floats, cuts: Floats) -> tuple[int, ...]:
+def _column_counts(values: Floats, cuts: Floats) -> tuple[int, ...]:
     """Rows between cuts, and last those without a value; as many for each column."""
     gone = np.isnan(values)
     bins = np.bincount(np.searchsorted(cuts, values[~gone], "right"), minlength=len(QUARTERS) + 1)
@@ -435,21 +443,21 @@ def _watched(scorer: Scorer, state: WatchState) -> list[int]:
     return [places[name] for name in state.columns]
 
 
-def _with_cuts(counting: Counting, batch: Batch) -> WatchState:
+def _with_cuts(counter: PeriodCounter, batch: Batch) -> WatchState:
     """The state with quartiles of the columns, from the first rows; none if there are too many.
 
     The time itself always moves, so that columns made of it are left out.
     """
-    state, encoder = counting.state, counting.scorer.encoder
+    state, encoder = counter.state, counter.scorer.encoder
     own = [name for f in encoder.features if f.name != state.time
            for name in f.names(scaled=encoder.scaled)]  # fmt: skip
-    rated = counting.scorer.rate(batch.take(slice(FIRST_ROWS)))
+    rated = counter.scorer.rate(batch.take(slice(FIRST_ROWS)))
     if issparse(rated.X) or len(own) > MOST_COLUMNS:
         return state
-    low = rated.columns[PROBABILITY] < counting.low
+    low = rated.columns[PROBABILITY] < counter.low
     X = np.asarray(rated.X, np.float64)[low if low.any() else slice(None)]
     watched = replace(state, columns=tuple(own))
-    X = X[:, _watched(counting.scorer, watched)]
+    X = X[:, _watched(counter.scorer, watched)]
     cuts = tuple(
         tuple(map(float, np.unique(np.quantile(x[~np.isnan(x)], QUARTERS))))
         if (~np.isnan(x)).any() else () for x in X.T
@@ -458,7 +466,7 @@ def _with_cuts(counting: Counting, batch: Batch) -> WatchState:
 
 
 def _starts(batch: Batch, state: WatchState) -> Any:
-    when, every = moments(batch.select([state.time]), state.time), Every(state.every)
+    when, every = moments(batch.select([state.time]), state.time), state.period
     is_date = np.issubdtype(when.dtype, np.datetime64)
     if (gone := np.flatnonzero(np.isnan(when))).size:
         raise InputError(

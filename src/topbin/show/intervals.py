@@ -39,12 +39,12 @@ def columns_of(values: Sequence[Any], *names: str) -> Mapping[str, NDArray[Any]]
 class ByDisplay(Display):
     """α of each group with its interval; the table also has difference and ratio to the rest."""
 
-    found: ByGroup
+    groups: ByGroup
 
     @classmethod
-    def of(cls, found: ByGroup) -> "ByDisplay":
+    def of(cls, groups: ByGroup) -> "ByDisplay":
         """The picture of what `Result.by` gives."""
-        return cls(found)
+        return cls(groups)
 
     @classmethod
     def from_result(cls, result: Any, column: str, *, ax: Any = None) -> "ByDisplay":
@@ -54,18 +54,18 @@ class ByDisplay(Display):
     def columns(self) -> Mapping[str, Any]:
         """One row per group."""
         return columns_of(
-            self.found.groups, "group", "n_p", "n_u", "alpha", "interval", "difference",
+            self.groups.groups, "group", "n_p", "n_u", "alpha", "interval", "difference",
             "difference_interval", "ratio", "ratio_interval", "differs",
         )  # fmt: skip
 
     @property
     def height(self) -> float:
         """Inches that the groups need."""
-        return max(3.0, 1.8 + 0.42 * len(self.found.groups))
+        return max(3.0, 1.8 + 0.42 * len(self.groups.groups))
 
     def draw(self, ax: Any) -> None:
         """A line per group from the top down, its name above it; groups that differ are dark."""
-        level, groups = f"{100 * self.found.confidence:g} % interval", self.frame()
+        level, groups = f"{100 * self.groups.confidence:g} % interval", self.frame()
         for y, name in groups["group"].items():
             ax.text(0.01, y - 0.22, name, transform=ax.get_yaxis_transform(), fontsize="small")
         kinds = (False, POSITIVE, level), (True, CHOSEN, f"{level}, differs from the rest")
@@ -77,11 +77,11 @@ class ByDisplay(Display):
         rows = np.average(groups["alpha"], weights=groups["n_u"]) if len(groups) else 0.0
         ax.axvline(rows, color=UNLABELED, linewidth=1, linestyle="--", label="all groups")
         ax.set(
-            xlim=(0, min(1.0, 1.1 * max(0.02, *groups["high"], 0.02))),
+            xlim=(0, min(1.0, 1.1 * max([0.02, *groups["high"]]))),
             ylim=(len(groups) - 0.5, -0.8),
             yticks=[],
             xlabel="share of positives, α",
-            title=f"α by {self.found.column}",
+            title=f"α by {self.groups.column}",
         )
 
 
@@ -134,7 +134,7 @@ class GammaDisplay(Display):
     gamma: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    found: Sensitivity
+    sensitivity: Sensitivity
 
     @classmethod
     def from_scores(cls, scores_p: Any, scores_u: Any = None, **asked: Any) -> "GammaDisplay":
@@ -158,17 +158,17 @@ class GammaDisplay(Display):
     @classmethod
     def of(cls, found: Sensitivity) -> "GammaDisplay":
         """The picture of an answer of `topbin.sensitivity`."""
-        return cls(**columns_of(found.intervals, "gamma", "interval"), found=found)
+        return cls(**columns_of(found.intervals, "gamma", "interval"), sensitivity=found)
 
     def draw(self, ax: Any) -> None:
         """The band of intervals, the conclusions, and where each of them falls."""
-        level = f"{100 * self.found.confidence:g} % interval"
+        level = f"{100 * self.sensitivity.confidence:g} % interval"
         self.band(ax, self.gamma, self.low, self.high, level)
         for ends in (self.low, self.high):
             ax.plot(self.gamma, ends, "o-", color=POSITIVE, linewidth=1.6, markersize=4)
-        for one in self.found.conclusions:
+        for one in self.sensitivity.conclusions:
             self._mark(ax, one)
-        top = max(self.high.max(), *(one.alpha for one in self.found.conclusions), 0.02)
+        top = max(self.high.max(), *(one.alpha for one in self.sensitivity.conclusions), 0.02)
         ax.set(
             xlim=(1, max(self.gamma.max(), 1.1)),
             ylim=(0, min(1.02, 1.15 * top)),

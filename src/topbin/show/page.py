@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from topbin.core.estimate import DIRECTION, IF_ALIKE, RANGE_ONLY, AlphaEstimate
+from topbin.core.estimate import DIRECTION, IF_ALIKE, RANGE_ONLY, AlphaEstimate, Interval
 from topbin.core.formatting import counted, figure, percent, sentence, visible
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
@@ -255,11 +255,30 @@ def headline(estimate: AlphaEstimate) -> str:
     return f"{sentence(estimate.doubt)}. By the scores alone: {share[0].lower()}{share[1:]}"
 
 
+def point_sentence(
+    alpha: float, interval: Interval | None, n_u: int, confidence: float | None, by: str = ""
+) -> str:
+    """α with its interval, and the rows that it stands for; `by` says who found that.
+
+    >>> print(point_sentence(0.25, (0.2, 0.3), 400, 0.9, by="the audit"))
+    About 25 % of the 400 unlabeled rows are positive, by the audit (90 % interval 20 % to 30 %): 80
+    to 120 rows.
+    """
+    said = f"About {percent(alpha)} % of the {n_u:,} unlabeled rows are positive"
+    said += f", by {by}" if by else ""
+    if interval is None:
+        return f"{said}."
+    low, high = interval
+    level = f"{100 * (confidence or CONFIDENCE):g} % interval"
+    rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
+    return f"{said} ({level} {percent(low)} % to {percent(high)} %): {rows}."
+
+
 def _share(estimate: AlphaEstimate) -> str:
-    n_u, about = estimate.n_u, f"About {percent(estimate.alpha)} %"
-    among = f"of the {n_u:,} unlabeled rows are positive"
+    n_u, among = estimate.n_u, f"of the {estimate.n_u:,} unlabeled rows are positive"
+    point = point_sentence(estimate.alpha, estimate.interval, n_u, estimate.confidence)
     if estimate.interval is None:
-        return f"{about} {among}."
+        return point
     low, high = estimate.interval
     rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
     ends = f"{percent(low)} %", f"{percent(high)} %"
@@ -271,8 +290,7 @@ def _share(estimate: AlphaEstimate) -> str:
             point = "No signal: the scores do not separate positives from unlabeled rows"
         bound = f"At most {percent(most)} % {among} {IF_ALIKE}"
         return f"{bound}: {counted(most * n_u)}. ({point}.)"
-    level = f"{100 * (estimate.confidence or CONFIDENCE):g} % interval"
-    return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
+    return point
 
 
 def audited_headline(answer: Answer) -> str | None:
@@ -284,18 +302,8 @@ def audited_headline(answer: Answer) -> str | None:
     by = "the audit" if alone else "scores and answers together"
     if answer.novel is not None:
         return f"{str(answer.novel)[:-1]}, by {by}."
-    # The audit does not count known positives, so few of them do not matter to it.
-    said = headline(
-        AlphaEstimate(
-            alpha=both.alpha,
-            interval=both.interval,
-            confidence=audit.confidence,
-            n_u=answer.data.n_u,
-            n_p=RANGE_ONLY,
-            method="audit",
-        )
-    )
-    return said.replace("are positive", f"are positive, by {by}", 1)
+    # The audit does not count known positives, so that few of them do not make it a range.
+    return point_sentence(both.alpha, both.interval, answer.data.n_u, audit.confidence, by)
 
 
 def _arrange(drawn: Display) -> None:

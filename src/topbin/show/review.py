@@ -78,6 +78,7 @@ def _handlers(review: Any) -> Mapping[tuple[str, str], Callable[[Any], Any]]:
         review.stay(str(query["page"]))
         name = review.folder.resolve().name
         about = {"run": name, "where": review.where, "question": review.question}
+        about["learns"] = review.learns
         return {**about, "progress": review.progress(), "judged": review.judged()}
 
     def judge(query: Any) -> Any:
@@ -97,9 +98,8 @@ def _refusal(request: Any, token: str) -> str | None:
     headers = request.headers
     if not secrets.compare_digest(request.path_params["token"].encode(), token.encode()):
         return "Open the whole address that topbin review printed: it contains a token."
-    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        return "Another site asked for this."
-    if headers.get("origin") not in (None, f"http://{headers['host']}"):
+    is_ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    if not is_ours or headers.get("origin") not in (None, f"http://{headers['host']}"):
         return "Another site asked for this."
     if request.method == "POST" and headers.get("content-type") != "application/json":
         return "Answers are sent as application/json."

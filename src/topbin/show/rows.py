@@ -179,11 +179,11 @@ def gallery_of(folder: Path, answer: Answer, rows: Any) -> list[Picture]:
     first = rows.head(SHOWN)
     near = [name for name in rows.columns if str(name).startswith("nearest_")]
     beside = [[str(path) for path in one if path] for one in first[near].fillna("").to_numpy()]
-    told = zip(first["rank"], first["probability"], first[column], beside, strict=True)
+    shown = zip(first["rank"], first["probability"], first[column], beside, strict=True)
     return [
         Picture(
             f"{rank} · {percent(likely)} %", str(path), pictures.of(str(path)),
             tuple(Picture("", one, pictures.of(one, SMALL)) for one in like),
         )
-        for rank, likely, path, like in told
+        for rank, likely, path, like in shown
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from topbin.evaluate.audit.judging import WITH_SCORES
 from topbin.evaluate.curves import what_to_expect
 from topbin.evaluate.verdict import RUN
 from topbin.store.answer import Answer
+from topbin.store.runs import CANDIDATES
 
 IMAGE_STAGES = "decode", "encode"
 FIRST_LINE = "first estimate  between {} and {}; refining (Ctrl-C keeps the best so far)"
@@ -106,7 +107,7 @@ def summarize(answer: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
     lines += [] if answer.verdict is None else answer.verdict.lines(run)
     lines += audit_lines(answer)
     lines += [] if answer.remedy is None else [f"remedy          {answer.remedy.sentence}"]
-    lines += [answer.estimate_told(), f"agreement       {answer.agreement}", *read]
+    lines += [answer.estimate_lines, f"agreement       {answer.agreement}", *read]
     if answer.labeling is not None:
         lines += answer.labeling.lines if answer.novel is None else []
     elif answer.random_labels is not None and not answer.random_labels.says_nothing:
@@ -157,11 +158,11 @@ def run_lines(answer: Answer) -> list[str]:
     """What a run folder holds, in the words of its screen."""
     data, listed = answer.data, answer.candidates
     lines = [
-        f"data            {', '.join(data.source)}: {data.rows:,} rows, {data.hash}",
+        f"data            {', '.join(data.source)}: {counted(data.rows)}, {data.hash}",
         f"labels          {data.label_note}",
-        answer.estimate_told(),
+        answer.estimate_lines,
         f"agreement       {answer.agreement}",
-        f"candidates      {listed.rows:,} rows in {listed.file}",
+        f"candidates      {counted(listed.rows)} in {CANDIDATES}",
     ]
     lines += audit_lines(answer)
     lines += [f"stopped early   {answer.stopped}"] if answer.stopped else []

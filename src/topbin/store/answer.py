@@ -4,7 +4,7 @@ Summary, report, review, `inspect` and exit codes read nothing else. A file that
 is held against the types of these fields, and refused if it does not fit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from topbin.core.estimate import AlphaEstimate, Share
-from topbin.core.formatting import figure
+from topbin.core.formatting import figure, percent
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
@@ -21,8 +21,9 @@ from topbin.evaluate.audit.judging import Together
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict
+from topbin.learn.labeling.propensity import Propensity
 from topbin.learn.labeling.scar import ScarTest
-from topbin.learn.labeling.subtypes import Subtype
+from topbin.learn.labeling.subtypes import Subtype, Subtypes
 from topbin.learn.loop import Epoch
 from topbin.learn.open_set import ClassShare, NovelShare
 
@@ -148,7 +149,6 @@ class Candidates:
     recall: float
     why: str = ""
     precision_high: float | None = None
-    file: str = "candidates.csv"
     sum: str | None = None
 
 
@@ -188,6 +188,36 @@ class LabelingFound:
     converged: bool | None = None
     shares: tuple[ClassShare, ...] = ()
     novel: NovelShare | None = None
+
+    @classmethod
+    def of_subtypes(cls, found: Subtypes) -> "LabelingFound":
+        """The subtypes that a fit or a report found."""
+        return cls._of("subtypes", found.summary().splitlines(), found.to_dict())
+
+    @classmethod
+    def of_propensity(cls, found: Propensity) -> "LabelingFound":
+        """How labeling depends on named columns; the notes of the estimate say it in words."""
+        return cls._of("propensity", [], found.to_dict())
+
+    @classmethod
+    def of_classes(cls, shares: Sequence[ClassShare], novel: NovelShare) -> "LabelingFound":
+        """The shares of the known classes among the unlabeled rows, and of rows of none of them."""
+        lines = [f"novel           {novel}"]
+        if novel.at_least:
+            lines.append(f"at least        {percent(novel.at_least)} %, for any overlap")
+        lines += [f"class           {one}" for one in shares]
+        named = tuple(replace(one, label=str(one.label)) for one in shares)
+        return cls(kind="classes", lines=tuple(lines), shares=named, novel=novel)
+
+    @classmethod
+    def unread(cls, reason: str) -> "LabelingFound":
+        """Subtypes that were asked for and could not be read."""
+        lines = (f"subtypes        could not be read: {reason}",)
+        return cls(kind="unread", lines=lines, reason=reason)
+
+    @classmethod
+    def _of(cls, kind: str, lines: Sequence[str], values: Mapping[str, Any]) -> "LabelingFound":
+        return msgspec.convert(plain({"kind": kind, "lines": lines, **values}), cls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +282,6 @@ class Answer:
     gamma: Sensitivity | None = None
     by: tuple[ByGroup, ...] = ()
     audit: AuditResult | None = None
-    notes: tuple[str, ...] = ()
 
     @property
     def novel(self) -> NovelShare | None:
@@ -263,7 +292,8 @@ class Answer:
         ends = 1 - audited.interval[1], 1 - audited.interval[0]
         return replace(before, share=1 - audited.alpha, interval=ends, at_least=None)
 
-    def estimate_told(self) -> str:
+    @property
+    def estimate_lines(self) -> str:
         """The summary of the estimate, after the shares of known classes if there are any."""
         summary = self.in_words(self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n))
         return "\n".join([*(self.labeling.lines if self.novel and self.labeling else ()), summary])

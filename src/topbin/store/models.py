@@ -25,6 +25,7 @@ import platform
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -175,7 +176,36 @@ def load_encoder(folder: PathLike) -> Any:
         return Features.from_dict(json.loads(contents[ENCODER]))
 
 
-def inspect_model(folder: PathLike) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAbout:
+    """What a model folder says of itself: its class, the version that saved it, and its files.
+
+    `versions` are those of packages, and `files` the size of each file in bytes.
+    """
+
+    kind: str
+    topbin: str
+    format: int
+    versions: Mapping[str, str | None]
+    files: Mapping[str, int]
+
+    def lines(self) -> list[str]:
+        """The same as text."""
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        files = ", ".join(f"{name} ({size:,} bytes)" for name, size in self.files.items())
+        return [
+            f"model           {self.kind}",
+            f"saved by        topbin {self.topbin} (format {self.format}), {versions}",
+            f"files           {files}",
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        about = asdict(self)
+        return {"class": about.pop("kind"), **about}
+
+
+def inspect_model(folder: PathLike) -> ModelAbout:
     """What a model folder says of itself, without building anything from it.
 
     Parameters
@@ -185,13 +215,16 @@ def inspect_model(folder: PathLike) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        Class, version of topbin, format, versions of packages, and sizes of files.
+    ModelAbout
+        Class, version of topbin, format, versions of packages, and sizes of files; `lines()`,
+        `to_dict()`.
     """
     contents, about = _open(Path(folder))
     sizes = {name: len(content) for name, content in contents.items()}
-    shown = {"class": about.kind, "topbin": about.topbin, "format": about.format}
-    return {**shown, "versions": about.versions, "files": sizes}
+    return ModelAbout(
+        kind=str(about.kind), topbin=about.topbin, format=about.format, versions=about.versions,
+        files=sizes,
+    )  # fmt: skip
 
 
 def _json(value: Any) -> bytes:

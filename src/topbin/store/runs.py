@@ -49,6 +49,7 @@ LEFT = (
 )  # fmt: skip
 SCHEMA = "topbin-result-1"
 Event = Mapping[str, Any]  # a line of events.jsonl: what happened, and when
+WAIT = 60.0  # seconds for another process to be done with the same run
 MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
 
@@ -63,10 +64,6 @@ class RunFolder:
     def log(self, event: Event) -> None:
         """Append one event; it is on the disk when this returns."""
         append_lines(self.folder / EVENTS, event)
-
-    def events(self) -> list[Event]:
-        """Everything logged so far, also before a kill."""
-        return read_events(self.folder / EVENTS)
 
 
 @contextmanager

@@ -374,7 +374,7 @@ def write_known(run: Path, known: KnownPositives) -> None:
 
 
 def read_known(run: Path, features: Features) -> KnownPositives | None:
-    """The same; None if the run has none, TB114 if they are not vectors that its model reads."""
+    """The known positives of a run, if it has any; TB114 if its model reads no such vectors."""
     if not os.path.lexists(run / KNOWN):
         return None
     try:

@@ -38,25 +38,25 @@ def file_sums(request: Request) -> tuple[FileSum, ...]:
     )
 
 
-def read_again(folder: Path, told: DataRead, again: Request) -> Request:
-    """What a run was asked, with files that may be opened: named `again`, or as they were.
+def read_again(folder: Path, told: DataRead, sources: Request) -> Request:
+    """What a run was asked, with files that may be opened: as they were, or named as `sources`.
 
     TB151 if the folder names something that it cannot vouch for, TB117 if it has changed. A query
     is not run: TB113, unless the user gives one.
     """
     asked = read_asked(folder)
-    rows, before, now = asked.rows, _asked(asked), _asked(again)
+    rows, before, now = asked.rows, _asked(asked), _asked(sources)
     is_named = rows.main is not None and (rows.label is not None or rows.positives is not None)
     if not is_named or any(value in ("", ()) for value in before.values()):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
-    if asked.read.sql is not None and again.read.sql is None:
+    if asked.read.sql is not None and sources.read.sql is None:
         raise InputError(
             "TB113",
             f'"{folder}" was made from a query, and a query in a folder is never run. If you '
             f"trust it, give it again: {option('sql', asked.read.sql)}",
         )
     main: NamedBy = "source" if rows.unlabeled is None else "unlabeled"
-    now[main] = again.rows.main  # the unlabeled rows too can be named like a table
+    now[main] = sources.rows.main  # the unlabeled rows too can be named like a table
     for name, value in now.items():
         if value is not None and before[name] is None and name not in ("source", "unlabeled"):
             raise InputError("TB008", f'"{folder}" was made without {option(name)}; leave it out.')
@@ -64,7 +64,7 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
     named: dict[NamedBy, Any] = {**now, **_vouched(folder, unsaid, told.files)}
     # Images are in the run folder itself; paths to others are not followed.
     read = replace(
-        asked.read, sql=again.read.sql, image=None, image_root=None,
+        asked.read, sql=sources.read.sql, image=None, image_root=None,
         embeddings=named["embeddings"], encoder=named["encoder"],
     )  # fmt: skip
     own = {name: named[name] for name in ("source", "positives", "unlabeled") if before[name]}
@@ -116,7 +116,7 @@ def _measure(path: str, name: str) -> dict[str, int]:
     """
     if not os.path.isdir(path):
         return _sized([path])
-    found: list[str] = []
+    files: list[str] = []
     seen = 0
     for place, folders, names in os.walk(path):
         seen += len(folders) + len(names)
@@ -124,8 +124,8 @@ def _measure(path: str, name: str) -> dict[str, int]:
             return {}
         folders[:] = [folder for folder in folders if not folder.startswith(".")]
         read = (file for file in names if file.lower().endswith(ENDINGS.get(name, TXT)))
-        found += [os.path.join(place, file) for file in read]
-    return _sized(sorted(found))
+        files += [os.path.join(place, file) for file in read]
+    return _sized(sorted(files))
 
 
 def _sized(paths: Sequence[str]) -> dict[str, int]:

@@ -151,6 +151,14 @@ class AuditResult:
     def __str__(self) -> str:
         return self.sentence
 
+    def progress(self, width: float) -> str:
+        """Whether the interval is as narrow as wanted, or about how many more labels that takes."""
+        now = self.interval[1] - self.interval[0]
+        if now <= width:
+            return f"{now:.3f}, the wanted {width:g} is reached: you can stop"
+        more = self.n * ((now / width) ** 2 - 1)
+        return f"{now:.3f}, not yet {width:g}: about {more:,.0f} more labels of this kind"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
         return asdict(self)

@@ -6,7 +6,7 @@ process loses nothing and two people at once lose nothing either. The last answe
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -21,9 +21,11 @@ from topbin.core.atomic import lock, write_text
 from topbin.core.checks import stored_as
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Share
+from topbin.core.formatting import counted
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, AuditSample, TopBin, read_answers
 from topbin.store.answer import plain
 from topbin.store.runs import (
+    WAIT,
     append_lines,
     cut_torn_line,
     read_events,
@@ -33,7 +35,6 @@ from topbin.store.runs import (
 )
 
 DRAWN, ANSWERS = "audit.json", "answers.jsonl"
-WAIT = 60.0  # seconds for another audit of the same run to end
 MOST_ROW = 2**63 - 1
 LONGEST = 300  # letters of a question
 NO_ANSWER = "no audited row has an answer yet; label some rows first."
@@ -210,7 +211,7 @@ def understood(answers: Mapping[Any, Any]) -> dict[int, str]:
 def add_answers(
     folder: Path, new: Mapping[int, str], *, force: bool = False, model_only: bool = False
 ) -> int:
-    """The same for answers that were read, by a process that holds the lock."""
+    """Save answers that were read, for a process that holds the lock; return how many are new."""
     state, data = read_state(folder), read_result(folder).data.hash
     if not model_only:
         _check_drawn(folder, new, state)
@@ -220,7 +221,7 @@ def add_answers(
         row = differ[0]
         raise InputError(
             "TB119",
-            f"{len(differ):,} rows were answered differently before: row {row:,} was "
+            f"{counted(len(differ))} {was(differ)} answered differently before: row {row:,} was "
             f"{before[row]} and is {new[row]} now. Nothing was saved. If the new answers are "
             f"right, add {option('force', True)}.",
         )
@@ -313,10 +314,15 @@ def _check_drawn(folder: Path, new: Mapping[int, str], state: AuditState) -> Non
     if foreign:
         raise InputError(
             "TB117",
-            f"{len(foreign):,} answered rows were not drawn for an audit of this run, row "
-            f"{foreign[0]:,} for example. Answer only rows that topbin audit drew; with "
-            f"{option('refit', True)}, other rows can teach the model.",
+            f"{counted(len(foreign), 'answered row')} {was(foreign)} not drawn for an audit of "
+            f"this run, row {foreign[0]:,} for example. Answer only rows that topbin audit drew; "
+            f"with {option('refit', True)}, other rows can teach the model.",
         )
+
+
+def was(rows: Sequence[int]) -> str:
+    """The verb of a sentence about these rows."""
+    return "was" if len(rows) == 1 else "were"
 
 
 def _contradicts(before: str | None, said: str) -> bool:

@@ -39,7 +39,6 @@ from topbin.job.audits.answers import (
     ANSWERS,
     DRAWN,
     NO_ANSWER,
-    WAIT,
     AuditState,
     Draw,
     add_answers,
@@ -63,7 +62,8 @@ from topbin.job.audits.rows import (
     read_scores,
     refuse_classes,
 )
-from topbin.job.files import probabilities_of, relisted, report_of
+from topbin.job.candidates import relisted
+from topbin.job.files import probabilities_of, report_of
 from topbin.job.result import Result
 from topbin.store.answer import Answer
 from topbin.store.models import load
@@ -73,6 +73,7 @@ from topbin.store.runs import (
     PROBABILITIES,
     REPORT,
     RESULT,
+    WAIT,
     read_result,
     write_result,
 )
@@ -82,19 +83,28 @@ JUDGED_FROM = RESULT, CANDIDATES, DRAWN, ANSWERS  # files
 SHOWN = 12  # known classes, in a question
 TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
-# Kinds of draws: what the file says about its rows, and what the screen adds to "random rows".
-KINDS = {
-    "simple": ("Random rows, drawn without a look at the score.", ""),
-    "stratified": (
+
+
+@dataclass(frozen=True, slots=True)
+class DrawWords:
+    """What the file of a draw says about its rows, and what the screen adds to "random rows"."""
+
+    about: str
+    which: str = ""
+
+
+DRAW_WORDS = {
+    "simple": DrawWords("Random rows, drawn without a look at the score."),
+    "stratified": DrawWords(
         "Random rows, equally many from each group of similar scores, in random order.",
         ", equally many from each group of similar scores",
     ),
-    "weighted": (
+    "weighted": DrawWords(
         "Random rows, with more of those that look like the rarer class, in random order.",
         ", with more of those that look like the rarer class",
     ),
-    TOP: ("Random rows of the top bin, in random order.", " of the top bin"),
-    RECALL: (
+    TOP: DrawWords("Random rows of the top bin, in random order.", " of the top bin"),
+    RECALL: DrawWords(
         "Random rows from both sides of the threshold, in random order.",
         " from both sides of the candidates' threshold",
     ),
@@ -114,7 +124,7 @@ class Audit:
     """
 
     folder: Path
-    again: Request = Request()
+    sources: Request = Request()
 
     @property
     def state(self) -> AuditState:
@@ -130,7 +140,7 @@ class Audit:
         seed: int | None = None,
     ) -> Any:
         """Draw n rows and return them, with a column for the answer; see `draw_audit`."""
-        return _draw(self.folder, DrawRequest(n, where, stratified, seed, self.again), None)[1]
+        return _draw(self.folder, DrawRequest(n, where, stratified, seed, self.sources), None)[1]
 
     def record(self, answers: Mapping[int, Any], *, force: bool = False) -> int:
         """Save answers by row number; see `record_answers`."""
@@ -145,13 +155,13 @@ class Audit:
 
     def use_proxies(self, *columns: str) -> ProxyGain:
         """Let cheaper labels of all rows sharpen the audits of this run; see `add_proxies`."""
-        return add_proxies(self.folder, columns, again=self.again)
+        return add_proxies(self.folder, columns, sources=self.sources)
 
     def refit(self) -> Any:
         """Train with the answers; see `topbin.job.audits.refit`."""
         from topbin.job.audits.refit import refit_audit
 
-        return refit_audit(self.folder, again=self.again)
+        return refit_audit(self.folder, sources=self.sources)
 
     def plan(self, width: float) -> WidthPlan:
         """How many labels of each kind make the interval no wider than this."""
@@ -206,7 +216,7 @@ def draw_audit(
     stratified: bool = False,
     seed: int | None = None,
     force: bool = False,
-    again: Request = Request(),
+    sources: Request = Request(),
     tool: str | None = None,
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
@@ -216,14 +226,14 @@ def draw_audit(
     so that audits add up. A draw that is asked for again in the same words is the same rows,
     unless no seed is given and they have been answered.
 
-    A run that was made from a query, or from files that the folder cannot vouch for, needs them
-    `again`: a folder may come from someone else.
+    A run that was made from a query, or from files that the folder cannot vouch for, needs its
+    `sources` named again: a folder may come from someone else.
     With `tool`, "label-studio" or "argilla", the file is one that this labeling tool imports.
     The rows are in random order and carry no score, so that whoever labels them is blind to it.
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
-    wanted = DrawRequest(n, where, stratified, seed, again)
+    wanted = DrawRequest(n, where, stratified, seed, sources)
     return _draw(Path(run), wanted, output, force=force, tool=tool)[0]
 
 
@@ -244,13 +254,13 @@ def _draw(
     with lock(folder, wait=WAIT):
         before, state = read_drawn(folder), read_state(folder)
         settled = request.settled(state)
-        again = settled.earlier(state)
+        earlier = settled.earlier(state)
         source = draw_from_rows if result.data.sample is None else draw_from_files
-        sample, frame, top = source(folder, result, settled, again, _taken(state, where, again))
+        sample, frame, top = source(folder, result, settled, earlier, _taken(state, where, earlier))
         rows = frame.pop("row").tolist()
         tasks = None if tool is None else tasks_of(frame, rows, tool)
         frame = in_front(frame, {"row": rows, ANSWER: ""})
-        words = KINDS[sample.kind if where == ANYWHERE else where][0]
+        words = words_of(sample, where).about
         words += ROWS_NOT_GROUPS if result.data.group else ""
         words += "" if (means := question(result)) is None else f" {sentence(means)}."
         about_file = [f"{words} {NOTE}"] + [""] * (sample.n - 1)
@@ -261,12 +271,17 @@ def _draw(
         if output is not None:
             refuse_existing(Path(output), force=force)
         # A draw without its file does no harm; a file whose draw is not known could not come back.
-        write_drawn(folder, before if again else replace(before, draws=(*others, drawn)))
+        write_drawn(folder, before if earlier else replace(before, draws=(*others, drawn)))
         if output is not None and tasks is not None:
             write_text(output, tasks, force=force)
         elif output is not None:
             write_table(output, frame, force=force)
     return sample, frame
+
+
+def words_of(sample: AuditSample, where: str) -> DrawWords:
+    """What is said of a draw."""
+    return DRAW_WORDS[sample.kind if where == ANYWHERE else where]
 
 
 def question(answer: Answer) -> str | None:
@@ -279,9 +294,9 @@ def question(answer: Answer) -> str | None:
     return f"yes: the row is of a known class ({classes}); no: it is of none of them"
 
 
-def _taken(state: AuditState, where: str, again: Draw | None) -> list[int]:
+def _taken(state: AuditState, where: str, earlier: Draw | None) -> list[int]:
     """Positions that earlier draws of this kind have, which a new one leaves out."""
-    before = state.draws[: None if again is None else state.draws.index(again)]
+    before = state.draws[: None if earlier is None else state.draws.index(earlier)]
     alike = (one for one in before if one.where == where)
     return sorted({place for one in alike for place in one.rows})
 
@@ -319,7 +334,7 @@ def read_answered(answers: str | Path) -> dict[int, Any]:
     frame = _read_filled(answers)
     twice = frame["row"][frame["row"].duplicated()]
     if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
-        what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
+        what = f"row {twice.iloc[0]} twice" if len(twice) else "row numbers that are not numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
     by_row: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
     return by_row
@@ -455,7 +470,7 @@ def _seen(state: AuditState, where: str, look: int) -> tuple[float, float]:
 
 
 def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:
-    """The same for intervals half and a quarter as wide as the one that the run has now."""
+    """The labels that it takes for intervals half and a quarter as wide as that of the run now."""
     result = read_result(run)
     low, high = (result.audited or result.estimate).interval or (0.0, 0.2)
     widths = (float(f"{(high - low) / parts:.2g}") for parts in (2, 4))

@@ -22,12 +22,11 @@ from topbin.core.evidence import Evidence
 from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
-from topbin.evaluate.metrics import recall
-from topbin.job.audits.answers import NO_ANSWER, WAIT, add_answers, read_state, understood
+from topbin.job.audits.answers import NO_ANSWER, add_answers, read_state, understood
 from topbin.job.audits.rows import prepared_again, refuse_classes
+from topbin.job.candidates import Ranking, ranked
 from topbin.job.files import sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared
-from topbin.job.result import ranked
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers import fit_weighted
 from topbin.learn.crossfit import Ensemble
@@ -42,6 +41,7 @@ from topbin.store.runs import (
     MODEL,
     REFIT,
     ROWS,
+    WAIT,
     open_run,
     read_asked,
     read_result,
@@ -85,7 +85,7 @@ def refit_audit(
     answers: Mapping[int, Any] = MappingProxyType({}),
     *,
     force: bool = False,
-    again: Request = Request(),
+    sources: Request = Request(),
 ) -> Refit:
     """Train with every answer so far, and leave the model and its candidates in RUN/refit.
 
@@ -100,7 +100,7 @@ def refit_audit(
                 if said in (POSITIVE, NEGATIVE)}  # fmt: skip
         if not answered:
             raise InputError("TB001", NO_ANSWER)
-        data = _read_again(folder, result, again)
+        data = _read_again(folder, result, sources)
         model = load(folder / MODEL)
         with reading(folder / MODEL):
             before = model.probability_map_(model.evidence_.scores[1])
@@ -117,9 +117,9 @@ def refit_audit(
         model.model_, model.probability_map_ = Ensemble((tuple(models),), ()), likely
         after = likely(scores_u)
         n = min(result.candidates.rows, rows.size)
-        order = np.argsort(-scores_u, kind="stable")[:n]
+        order = Ranking(scores_u).order(n)
         _write(folder, result, data, model, order, after)
-    old = set(np.argsort(-before, kind="stable")[:n].tolist())
+    old = set(Ranking(before).order(n).tolist())
     return Refit(
         answers=at.size,
         accuracy_before=float(((before[at] > 0.5) == truth).mean()),
@@ -151,7 +151,7 @@ def _estimate_now(model: Any, result: Answer) -> AlphaEstimate:
     return estimate
 
 
-def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
+def _read_again(folder: Path, result: Answer, sources: Request) -> Prepared:
     """The table of the run, if it is all in memory and as it was."""
     if result.data.sample is not None:
         raise InputError(
@@ -162,16 +162,16 @@ def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
     if result.data.image is not None:
         raise InputError(
             "TB136",
-            "the run was fitted on images, and their nets do not learn from answers. Move the "
-            "images that are positive to the known ones, and fit again.",
+            "the run was fitted on images, and runs on images cannot be trained again yet. Move "
+            "the images that are positive to the known ones, and fit again.",
         )
-    if os.path.lexists(folder / ROWS) and not result.data.files and again.rows.main is None:
+    if os.path.lexists(folder / ROWS) and not result.data.files and sources.rows.main is None:
         raise InputError(
             "TB117",
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
-    return prepared_again(folder, result.data, again)
+    return prepared_again(folder, result.data, sources)
 
 
 def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, list[Any]]:
@@ -208,15 +208,14 @@ def _write(
     """A run folder inside the run: model, candidates, and the estimates of the run itself."""
     listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
     numbers = listed.pop("row")
-    frame = ranked(listed, numbers, probability[order].round(4), None)
-    scores_p, scores_u = model.evidence_.scores
-    threshold = float(scores_u[order[-1]])
+    frame = ranked(listed, numbers, probability[order].round(4), result.data.id)
+    threshold = float(model.evidence_.scores[1][order[-1]])
     with open_run(folder / REFIT, read_asked(folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
         write_table(made.folder / CANDIDATES, frame, force=True)
         listed = Candidates(
             rows=order.size, threshold=threshold, precision=None, precision_low=None,
-            recall=recall(scores_p, threshold=threshold).value,
+            recall=float(min(1.0, probability[order].sum() / (probability.sum() or 1.0))),
             why=f"the {order.size:,} highest probabilities after learning from the answers",
             sum=sum_of(made.folder / CANDIDATES),
         )  # fmt: skip

@@ -25,7 +25,6 @@ from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answer
 from topbin.evaluate.audit.scored import ANYWHERE
 from topbin.job.audits.answers import (
     ANSWERS,
-    WAIT,
     AuditState,
     ask_in_words,
     file_versions,
@@ -38,7 +37,7 @@ from topbin.job.audits.rows import refuse_classes
 from topbin.job.files import read_numbered
 from topbin.show.rows import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
-from topbin.store.runs import CANDIDATES, read_asked, read_result
+from topbin.store.runs import CANDIDATES, WAIT, read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says about a row
@@ -164,6 +163,11 @@ class Review:
                 self._remember(row, said)
         return None
 
+    @property
+    def learns(self) -> bool:
+        """Whether the answers can train the model of the run."""
+        return self.result.data.image is None
+
     def stay(self, page: str) -> None:
         """A sign of life: the page keeps its row."""
         with self._mutex:
@@ -215,7 +219,8 @@ class Review:
         """Draw as many rows again, if all have an answer; they are labeled after the others."""
         with self._mutex:
             if self.draw is not None and not self._left():
-                self.rows |= _drawn_texts(self.draw())
+                # Not in place: other threads may be going through the rows.
+                self.rows = {**self.rows, **_drawn_texts(self.draw())}
                 self._stamp = None
 
     def _left(self) -> list[int]:
@@ -263,7 +268,7 @@ def open_review(
     stratified: bool = False,
     candidates: bool = False,
     question: str | None = None,
-    again: Request = Request(),
+    sources: Request = Request(),
 ) -> Review:
     """Open the last draw of this kind that has rows without an answer, or draw n rows.
 
@@ -286,7 +291,7 @@ def open_review(
         frame = frame[~frame["row"].isin(drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
         return Review(folder, None, rows, result, **known)
-    audits = Audit(folder, again)
+    audits = Audit(folder, sources)
     state = audits.state
     alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)

@@ -33,16 +33,30 @@ from topbin.evaluate.audit import AuditSample, TopBin, draw, read_answers
 from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
-from topbin.evaluate.curves import list_precision
-from topbin.job.audits.answers import WAIT, AuditState, Draw
-from topbin.job.files import numbered, read_numbered, read_stored, sum_of, unlabeled_rows
+from topbin.job.audits.answers import AuditState, Draw
+from topbin.job.candidates import Ranking, highest, ranked
+from topbin.job.files import (
+    numbered,
+    read_numbered,
+    read_stored,
+    sum_of,
+    unlabeled_rows,
+)
 from topbin.job.labeled import open_labeled
 from topbin.job.prepare import Prepared, prepare
-from topbin.job.result import candidates_of, highest, ranked
 from topbin.job.sampling import AUDITING, SAMPLING, count_labels, pick, split_sample
 from topbin.store.answer import Answer, Candidates, DataRead
 from topbin.store.models import load, reading
-from topbin.store.runs import CANDIDATES, MODEL, PROXIES, ROWS, damaged, read_result, write_result
+from topbin.store.runs import (
+    CANDIDATES,
+    MODEL,
+    PROXIES,
+    ROWS,
+    WAIT,
+    damaged,
+    read_result,
+    write_result,
+)
 from topbin.store.scorer import after_audit
 from topbin.store.sources import changed, read_again
 
@@ -59,10 +73,10 @@ class DrawRequest:
     where: str = ANYWHERE
     stratified: bool = False
     seed: int | None = None
-    again: Request = Request()  # what the user names again, to be read
+    sources: Request = Request()  # what the user names again, to be read
 
     def settled(self, state: AuditState) -> "DrawRequest":
-        """The same with a seed: that of an equal draw without answers, or the next one."""
+        """The request with a seed: that of an equal draw without answers, or the next one."""
         if self.seed is not None:
             return self
         alike = [one for one in state.draws if self._is_like(one) and not state.is_begun(one)]
@@ -92,12 +106,12 @@ def refuse_classes(answer: Answer, what: str) -> None:
 
 
 def draw_from_rows(
-    folder: Path, answer: Answer, request: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, request: DrawRequest, earlier: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = read_unlabeled(folder, answer.data, request.again)
-    if again is not None:
-        sample, top = again.sample, again.bin
+    frame = read_unlabeled(folder, answer.data, request.sources)
+    if earlier is not None:
+        sample, top = earlier.sample, earlier.bin
     else:
         sample, top = scores_of(folder).draw(
             request.n, request.where, seed=request.seed or 0, stratified=request.stratified,
@@ -109,9 +123,11 @@ def draw_from_rows(
 
 
 def draw_from_files(
-    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, asked: DrawRequest, earlier: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
-    """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
+    """The draw, its rows and its bin from the files of a sampled run, in one pass.
+
+    Its `rows` are places among all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
     """
@@ -125,7 +141,7 @@ def draw_from_files(
         )
     seed = asked.seed or 0
     sample = draw(data.n_u - len(taken), asked.n, seed=seed)
-    request, rows, engine = read_again(folder, data, asked.again), drawn_from.rows, Local()
+    request, rows, engine = read_again(folder, data, asked.sources), drawn_from.rows, Local()
     named = request.rows
     table = open_labeled(named, request.read)
     counted = count_labels(engine, table, named.positive, named.negative)
@@ -145,7 +161,7 @@ def read_scores(folder: Path, answer: Answer) -> Scored | None:
 
 
 def scores_of(folder: Path) -> Scored:
-    """The same of a run that has scored all of its rows."""
+    """The scores and probabilities of a run that has scored all of its rows."""
     with reading(folder / MODEL):
         model = load(folder / MODEL)
         evidence = model.evidence_
@@ -154,10 +170,10 @@ def scores_of(folder: Path) -> Scored:
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
-def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
+def read_unlabeled(folder: Path, data: DataRead, sources: Request) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
-        if again.rows.main is not None:
+        if sources.rows.main is not None:
             raise InputError(
                 "TB008",
                 f'"{folder}" keeps its rows, so no source is read again. To read answers, name '
@@ -166,12 +182,12 @@ def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
         return read_numbered(folder, ROWS)
     if data.image is not None:
         raise damaged(folder / ROWS, "the rows of a run on images are not there")
-    return unlabeled_rows(prepared_again(folder, data, again))
+    return unlabeled_rows(prepared_again(folder, data, sources))
 
 
-def prepared_again(folder: Path, data: DataRead, again: Request) -> Prepared:
+def prepared_again(folder: Path, data: DataRead, sources: Request) -> Prepared:
     """The rows of a run, read again from what it was made from."""
-    rows = prepare(read_again(folder, data, again))
+    rows = prepare(read_again(folder, data, sources))
     check_unchanged(rows.hash, data)
     return rows
 
@@ -228,8 +244,8 @@ def _expected(
     return merged(parts, scored.f_u)
 
 
-def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candidates:
-    """Write candidates.csv again with the n best unlabeled rows; `again` as in `draw_audit`.
+def list_rows(run: str | Path, n: int, *, sources: Request = Request()) -> Candidates:
+    """Write candidates.csv again with the n best unlabeled rows; `sources` as in `draw_audit`.
 
     Rows that are new in the list have no reasons: the models that held them out are not kept.
     """
@@ -242,29 +258,27 @@ def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candida
                 "the run was fitted on a sample, and only its best rows were kept. To list others, "
                 "score the files: topbin score RUN FILES -o scored.parquet",
             )
-        frame, listed = _listed(folder, answer, n, again)
+        frame, listed = _listed(folder, answer, n, sources)
         write_table(folder / CANDIDATES, frame, force=True)
         listed = replace(listed, sum=sum_of(folder / CANDIDATES))
         write_result(folder, replace(answer, candidates=listed))
     return listed
 
 
-def _listed(folder: Path, answer: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
-    rows, before = read_unlabeled(folder, answer.data, again), read_numbered(folder, CANDIDATES)
+def _listed(folder: Path, answer: Answer, n: int, sources: Request) -> tuple[Any, Candidates]:
+    rows, before = read_unlabeled(folder, answer.data, sources), read_numbered(folder, CANDIDATES)
     model = load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        scores = model.evidence_.scores[1]
-        order = np.argsort(-scores, kind="stable")[:n]
-        best = list_precision(model.evidence_, model.estimate_, scores[order])
-        likely = model.probability_map_(scores[order]).round(4)
+        ranking = Ranking(model.evidence_.scores[1], answer.novel is not None)
+        order, best, estimate = ranking.order(n), ranking.best(n), model.estimate_
+        precision = best.precision(model.evidence_, estimate)
+        likely = best.likely(model.probability_map_).round(4)
         frame = rows.iloc[order].reset_index(drop=True)
         ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
         reasons = before.set_index("row")[ours].reindex(frame["row"])
-    estimate, size, why = model.estimate_, order.size, highest(order.size)
-    listed = candidates_of(
-        estimate, best, scores[order], size, answer.data.n_u, why, estimate.alpha
-    )
+    about: Any = {"rows": order.size, "of": answer.data.n_u, "why": highest(order.size)}
+    listed = best.listed(precision, estimate, **about)
     numbers = frame.pop("row").to_numpy()
     frame = ranked(frame, numbers, likely, answer.data.id)
     return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed
@@ -292,28 +306,33 @@ class ProxyGain:
         return (
             f"{names} find {shares} of the known positives. If they find as many of the others, "
             f"{self.labels:,} labels give an interval {self.width:.3f} wide instead of "
-            f"{self.without:.3f}; if not, it is wider, and still right"
+            f"{self.without:.3f}; if not, it is wider, and still valid"
         )
 
 
 def add_proxies(
-    run: str | Path, columns: Sequence[str], *, again: Request = Request()
+    run: str | Path, columns: Sequence[str], *, sources: Request = Request()
 ) -> ProxyGain:
     """Use columns of the rows as proxies in all audits of a run, in place of earlier ones.
 
     A cell is yes or no as in an audit, or a number from 0 to 1; blank cells count as the mean.
-    `again` as in `draw_audit`.
+    `sources` as in `draw_audit`.
     """
     folder = Path(run)
     answer, names = read_result(folder), tuple(dict.fromkeys(columns))
     refuse_classes(answer, option("proxy"))
+    if len(names) > MOST_PROXIES:
+        raise InputError(
+            "TB008",
+            f"a run has at most {MOST_PROXIES} proxies; {option('proxy')} names {len(names)}.",
+        )
     if answer.data.sample is not None:
         raise InputError("TB117", "the run was fitted on a sample, so its audits have no proxies.")
     known = None
     if os.path.lexists(folder / ROWS):
-        frame = read_unlabeled(folder, answer.data, again)
+        frame = read_unlabeled(folder, answer.data, sources)
     else:
-        data = prepared_again(folder, answer.data, again)
+        data = prepared_again(folder, answer.data, sources)
         frame, known = unlabeled_rows(data), data.table.frame[data.labels.is_positive]
     check_columns(names, list(frame), f'"{folder}"')
     values = pd.DataFrame({name: _proxy(frame[name], name) for name in names})

@@ -170,7 +170,8 @@ function finish() {
   find("done-title").textContent = "All rows have an answer.";
   find("done-text").textContent = judged ? judged.sentence
     : is_audit ? "See what they say about α, or draw more rows first: then the interval is narrower."
-      : "The answers are saved. They can train the model (topbin audit RUN --refit), and say nothing about α.";
+      : about?.learns ? "The answers are saved. They can train the model (topbin audit RUN --refit), and say nothing about α."
+        : "The answers are saved, and say nothing about α. Runs on images cannot be trained again yet: move the images that are positive to the known ones, and fit again.";
   find("judge").hidden = !is_audit || Boolean(judged);
   find("more").hidden = !is_audit;
   find("alpha").hidden = !judged;
