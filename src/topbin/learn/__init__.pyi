@@ -50,3 +50,5 @@ from .probabilities import fit_probabilities as fit_probabilities
 from .risk import Learner as Learner
 from .risk import Risk as Risk
 from .risk import mean_risk as mean_risk
+from .word_regression import WordRegression as WordRegression
+from .word_regression import column_scale as column_scale

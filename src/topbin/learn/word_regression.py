@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from topbin.core.checks import Floats
+from topbin.core.labels import Mask
 
 # The share of a column's scale that follows its log odds; the rest is the same for all columns.
-# Chosen with C on other splits than those reported (bench/results/imdb_words.md).
+# Chosen with C on splits that are not reported (bench/results/word_settings.md).
 MIX = 0.3
 ALWAYS = 0.9  # a column that is not 0 in so many rows holds numbers; that it is there says nothing
 
@@ -44,8 +45,27 @@ class WordRegression(LogisticRegression):  # type: ignore[misc]  # scikit-learn 
         return self
 
 
-def column_scale(X: Any, is_positive: Any, weight: Any = None) -> Floats:
-    """Around 1, and larger where a column is not 0 in more rows of one class than of the other.
+def column_scale(
+    X: Any, is_positive: Mask, weight: Floats | None = None, *, mix: float = MIX
+) -> Floats:
+    """What each column is multiplied by: around 1, more where it separates the classes on its own.
+
+    Parameters
+    ----------
+    X
+        A sparse table.
+    is_positive
+        Which rows are of the positive class.
+    weight
+        Of each row.
+    mix
+        The share of the scale that follows how much more often a column is not 0 in one class than
+        in the other; the rest is the same for all columns.
+
+    Returns
+    -------
+    array
+        One number per column. A column that is hardly ever 0 has 1: it holds numbers.
 
     >>> from scipy.sparse import csr_array
     >>> X = csr_array([[1.0, 1, 0, 5], [0, 1, 0, 6], [0, 0, 1, 7], [0, 0, 1, 8]])
@@ -54,11 +74,9 @@ def column_scale(X: Any, is_positive: Any, weight: Any = None) -> Floats:
     """
     weight = np.ones(is_positive.size) if weight is None else np.asarray(weight, np.float64)
     present = (X != 0).T
-    shares = [
-        (present @ (weight * own) + 1) / (weight[own].sum() + 2)
-        for own in (is_positive, ~is_positive)
-    ]
+    sides = (is_positive, ~is_positive)
+    shares = [(present @ (weight * side) + 1) / (weight[side].sum() + 2) for side in sides]
     odds = np.abs(np.log(shares[0] / shares[1]))
     is_word = np.asarray(present.mean(axis=1)).ravel() < ALWAYS
     usual = odds[is_word].mean() if odds[is_word].any() else 1.0
-    return np.where(is_word, 1 - MIX + MIX * odds / usual, 1.0)
+    return np.where(is_word, 1 - mix + mix * odds / usual, 1.0)
