@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit
-from topbin.learn.defaults import coarse, default_model, plan_for
+from topbin.learn.defaults import WordRegression, coarse, column_scale, default_model, plan_for
 from topbin.learn.learners import CVIR, PVU, TEDN
 
 
@@ -121,3 +122,39 @@ def test_a_learner_that_ranks_nothing_fits_once():
     assert plan_for(PVU, np.zeros((9, 2)), Plan(outer=4, repeats=2)) == wanted
     assert plan_for(TEDN, csr_array((9, 2))).rounds == 1
     assert plan_for(TEDN, csr_array((9, 2)), Plan(rounds=4)).rounds == 4
+
+
+def words(rng, rows=60, columns=8):
+    return csr_array((rng.random((rows, columns)) < 0.3) * rng.random((rows, columns)))
+
+
+def test_the_scale_of_a_word_is_the_definition():
+    rng = np.random.default_rng(0)
+    X, is_p = words(rng), np.arange(60) < 20
+    odds = []
+    for column in X.toarray().T:
+        share_p = ((column[is_p] != 0).sum() + 1) / (20 + 2)
+        share_u = ((column[~is_p] != 0).sum() + 1) / (40 + 2)
+        odds.append(abs(np.log(share_p / share_u)))
+    naive = 0.7 + 0.3 * np.array(odds) / np.mean(odds)
+    np.testing.assert_allclose(column_scale(X, is_p), naive)
+    np.testing.assert_array_equal(column_scale(X, is_p, mix=0), np.ones(8))
+
+
+def test_a_row_of_weight_two_counts_as_two_rows():
+    rng = np.random.default_rng(1)
+    X, is_p, weight = words(rng), np.arange(60) < 20, rng.integers(1, 3, 60)
+    rows = np.repeat(np.arange(60), weight)
+    # How many rows there are, which decides what is a number, is not weighted.
+    np.testing.assert_allclose(column_scale(X, is_p, weight), column_scale(X[rows], is_p[rows]))
+
+
+def test_words_are_read_as_given_though_they_were_scaled():
+    rng = np.random.default_rng(2)
+    X, is_p = words(rng), np.arange(60) < 20
+    scale = column_scale(X, is_p)
+    model = WordRegression(C=0.5).fit(X, is_p)
+    scaled = X.multiply(scale).tocsr()
+    plain = LogisticRegression(C=0.5).fit(scaled, is_p)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(scaled))
+    assert repr(clone(model)) == "WordRegression(C=0.5)"

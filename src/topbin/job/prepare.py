@@ -290,12 +290,7 @@ def _encoded(
     folds = read_fold_groups(table, label, rows.group, read.time)
     for name in read.by:
         read_groups(table, label, name)  # which refuses what makes no groups, before any work
-    columns = Columns(table)
-    if image is not None and image.encoder is not None:
-        vectors = image.encoder.vectors(image.images, image.paths, tell)
-        columns = with_vectors(table, {image.name: vectors})
-    elif callable(read.encoder):
-        columns = _by_function(columns, read, in_memory=rest is None)
+    columns = _columns(taken, read, in_memory=rest is None, tell=tell)
     weights = None if read.weight is None else _weights(columns, read.weight)
     own = label, id, read.weight, rows.group, read.time
     left = [*(name for name in own if name in table.kinds), *rows.drop]
@@ -329,6 +324,18 @@ def _encoded(
         image=image,
         classes=None if known is None else known.with_unlabeled(labels.n_u),
     )
+
+
+def _columns(
+    taken: Taken, read: Read, *, in_memory: bool, tell: Callable[[int, int], object] | None
+) -> Columns:
+    """The columns; of images and of what a function reads, vectors."""
+    image = taken.image
+    if image is not None and image.encoder is not None:
+        vectors = image.encoder.vectors(image.images, image.paths, tell)
+        return with_vectors(taken.table, {image.name: vectors})
+    columns = Columns(taken.table)
+    return _by_function(columns, read, in_memory=in_memory) if callable(read.encoder) else columns
 
 
 def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:

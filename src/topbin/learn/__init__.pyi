@@ -15,7 +15,9 @@ from .crossfit import Progress as Progress
 from .crossfit import RunOptions as RunOptions
 from .crossfit import crossfit as crossfit
 from .defaults import NetPlan as NetPlan
+from .defaults import WordRegression as WordRegression
 from .defaults import coarse as coarse
+from .defaults import column_scale as column_scale
 from .defaults import text_models as text_models
 from .explain import Explanation as Explanation
 from .explain import Reason as Reason
@@ -50,5 +52,3 @@ from .probabilities import fit_probabilities as fit_probabilities
 from .risk import Learner as Learner
 from .risk import Risk as Risk
 from .risk import mean_risk as mean_risk
-from .word_regression import WordRegression as WordRegression
-from .word_regression import column_scale as column_scale

@@ -81,7 +81,7 @@ SKLEARN = _modules("""
     sklearn.preprocessing: PolynomialFeatures QuantileTransformer RobustScaler StandardScaler
     sklearn.svm: LinearSVC
     sklearn.tree: DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier
-    topbin.learn.word_regression: WordRegression
+    topbin.learn.defaults: WordRegression
 """)
 # Built by name alone: of a loss, scoring reads only how it makes probabilities.
 NAMED = _modules("sklearn._loss.loss: ExponentialLoss HalfBinomialLoss HalfMultinomialLoss")
