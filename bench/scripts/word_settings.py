@@ -25,10 +25,10 @@ SETTINGS = [(0.0, 2.0), (0.0, 1.0), (0.2, 1.0), (0.3, 0.5), (0.3, 1.0), (0.3, 2.
             (0.5, 1.0), (0.7, 1.0)]  # fmt: skip
 SEEDS, TESTED = (100, 101), 4_000
 NOTE = """A share `mix` of the scale of each column follows how much more often the word is in
-known than in unlabeled reviews, or the other way round; 0 is plain logistic regression,
-which was the model until this was measured, with C = 2. AUC and accuracy are of new reviews, by the mean of the ranks
-of both rounds; the accuracy is that at the true share. Means over splits 100 and 101. Chosen:
-mix = 0.3, C = 1.
+known than in unlabeled reviews, or the other way round; 0 is plain logistic regression, which
+was the model until this was measured, with C = 2. AUC and accuracy are of new reviews, by the
+mean of the ranks of both rounds; the accuracy is that at the true share. Means over splits 100
+and 101. Chosen: mix = 0.3, C = 1.
 
 """
 
