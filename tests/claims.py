@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from quick_plans import usual_plans
 
 import topbin as tb
+from topbin.job.audits.audit import draw_audit
 
 
 def claims(rows=400, seed=0, labeled=0.2):
@@ -68,3 +69,9 @@ def watched(run, files, engine):
     """What a watch of these files holds and says, as an engine counts it."""
     found = tb.watch(run, files, time="day", every="month", engine=engine)
     return SimpleNamespace(state=found.state, periods=found.periods, notes=found.notes)
+
+
+def draw_when_all_are_ready(ready, run, path, seed):
+    """Draw for an audit at the same moment as other processes, which find this function here."""
+    ready.wait()
+    draw_audit(run, 10, path, seed=seed)

@@ -7,7 +7,7 @@ import time
 import pandas as pd
 import pytest
 import warm
-from claims import small_run
+from claims import draw_when_all_are_ready, small_run
 from coded import fails
 
 from topbin.core.atomic import lock
@@ -22,11 +22,6 @@ def run(tmp_path):
 
 def draws(run):
     return json.loads((run / "audit.json").read_text())["draws"]
-
-
-def draw_when_all_are_ready(ready, run, path, seed):
-    ready.wait()
-    draw_audit(run, 10, path, seed=seed)
 
 
 def test_audits_drawn_at_once_are_all_kept(run, tmp_path):

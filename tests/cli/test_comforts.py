@@ -71,8 +71,7 @@ def test_weights_train_the_models_and_are_no_feature(made):
     same = tb.fit(frame, "known", read=tb.Read(weight="w"), budget="fast").estimate.alpha
     assert same == stored["estimate"]["alpha"]
     X = frame[["amount", "town"]].assign(town=(frame["town"] == "Ulm") * 1.0).to_numpy()
-    plan = tb.learn.Plan(outer=3, inner=3, repeats=1)
-    weighted = tb.TEDnClassifier(plan=plan).fit(X, frame["known"], frame["w"])
+    weighted = tb.TEDnClassifier(preset="fast").fit(X, frame["known"], frame["w"])
     assert weighted.alpha_ == same
     assert weighted.estimate_.n_u == (frame["known"] == 0).sum()  # rows, not weights
     assert (folder / "run" / "run.toml").read_text().count('weight = "w"') == 1

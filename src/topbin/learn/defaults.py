@@ -52,7 +52,9 @@ TEXT_C, VECTOR_C = 1.0, 0.05
 # The share of a word's scale that follows its log odds, chosen with C on splits that are not
 # reported (bench/results/word_settings.md).
 WORD_MIX = 0.3
-ALWAYS = 0.9  # a column that is not 0 in so many rows holds numbers; that it is there says nothing
+# A column that is not 0 in so many rows holds numbers: that it is there says nothing. It has the
+# penalty that it would have with C = 2, as words had before they were scaled.
+ALWAYS, NUMBER_SCALE = 0.9, 2**0.5
 TREE_COLUMNS = 200  # of a sparse table, those that trees read
 FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
 
@@ -213,12 +215,12 @@ def column_scale(
     Returns
     -------
     array
-        One number per column. A column that is hardly ever 0 has 1: it holds numbers.
+        One factor per column. A column that is hardly ever 0 holds numbers, and has one of its own.
 
     >>> from scipy.sparse import csr_array
     >>> X = csr_array([[1.0, 1, 0, 5], [0, 1, 0, 6], [0, 0, 1, 7], [0, 0, 1, 8]])
     >>> column_scale(X, np.array([True, True, False, False])).round(2)
-    array([0.92, 1.04, 1.04, 1.  ])
+    array([0.92, 1.04, 1.04, 1.41])
     """
     weight = np.ones(is_positive.size) if weight is None else np.asarray(weight, np.float64)
     present = (X != 0).T
@@ -227,7 +229,7 @@ def column_scale(
     odds = np.abs(np.log(shares[0] / shares[1]))
     is_word = np.asarray(present.mean(axis=1)).ravel() < ALWAYS
     usual = odds[is_word].mean() if odds[is_word].any() else 1.0
-    return np.where(is_word, 1 - mix + mix * odds / usual, 1.0)
+    return np.where(is_word, 1 - mix + mix * odds / usual, NUMBER_SCALE)
 
 
 def text_models(
