@@ -20,7 +20,7 @@ demo: $(VENV)/.plain
 	$(BIN)/topbin demo --output demo
 
 # One thread per worker: two workers with two threads each are many times slower on two cores.
-# Many tests start processes, which shall find topbin compiled, also where that is usually not kept.
+# Many tests start processes. These find topbin compiled, also where compiled files are usually not kept.
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: export PYTHONDONTWRITEBYTECODE :=
