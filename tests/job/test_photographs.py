@@ -271,34 +271,41 @@ KILLED = """
 import os, signal, sys
 from topbin.data import encoders
 from topbin.data.encoders import images
+from topbin.job.checkpoints import SavedSteps
 encoders.BLOCK = 16
-run, count = images.Model.__call__, [0]
-def dying(self, pixels):
-    count[0] += 1
-    if count[0] > int(sys.argv[1]):
+owner, name = (images.Model, "__call__") if sys.argv[1] == "encode" else (SavedSteps, "__setitem__")
+work, left = getattr(owner, name), [int(sys.argv[2])]
+def dying(*given):
+    if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    return run(self, pixels)
-images.Model.__call__ = dying
+    left[0] -= 1
+    return work(*given)
+setattr(owner, name, dying)
 from topbin.cli import main
-main(sys.argv[2:])
+main(sys.argv[3:])
 """
+# What a process does before it is killed: so many blocks are encoded, or so many steps fitted.
+MOMENTS = [("encode", 1)] * 5 + [("fit", 1), ("fit", 5), ("fit", 4), ("fit", 1), ("fit", 1)]
 
 
-def test_a_killed_run_goes_on_where_it_was(tmp_path, encoded):
+def test_killed_ten_times_it_goes_on_where_it_was(tmp_path, encoded):
     folders(tmp_path)
     given = ["fit", tmp_path / "rest", "--positives", tmp_path / "known", "--preset", "fast"]
     given = [*map(str, given), "--encoder", str(tiny_encoder(tmp_path)), "-o"]
-    for blocks in (1, 5):
-        asked = [blocks, *given, tmp_path / "run", *(["--resume"] if blocks > 1 else [])]
+    for before, (doing, some) in enumerate(MOMENTS):
+        asked = [doing, some, *given, tmp_path / "run", *(["--resume"] if before else [])]
         killed = warm.begin(warm.program, KILLED, asked, said=tmp_path / "said.txt")
         killed.join()
-        assert killed.exitcode == -signal.SIGKILL
-        told = len(list((tmp_path / "cache").rglob("*.npz")))
-        assert told == (1 if blocks == 1 else 6)
-    command(*given, tmp_path / "run", "--resume")
-    assert encoded() == 120 - 6 * 16
+        assert killed.exitcode == -signal.SIGKILL, (tmp_path / "said.txt").read_text()
+        blocks = len(list((tmp_path / "cache").rglob("*.npz")))
+        assert blocks == (before + 1 if doing == "encode" else 8)
+    said = command(*given, tmp_path / "run", "--resume")
+    assert "kept            the first estimate and 2 steps" in said, said
+    assert encoded() == 0  # by this process: the killed ones have read all 120
     command(*given, tmp_path / "whole")
     one, two = ((tmp_path / name / "candidates.csv").read_bytes() for name in ("run", "whole"))
+    assert one == two
+    one, two = (result_of(tmp_path / name)["estimate"] for name in ("run", "whole"))
     assert one == two
 
 
