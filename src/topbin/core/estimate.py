@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from topbin.core.formatting import counted, figure, range_ends
+from topbin.core.formatting import counted, figure, line, low_to_high, range_ends
 from topbin.core.posterior import AlphaPosterior
 
 # With fewer known positives than this, only a range is shown: for a true α of .5 the point was
@@ -109,6 +109,18 @@ class Alarm:
         return f"{self.code}: {self.message} (estimate may be {DIRECTION[self.bias]})"
 
 
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What leads the answer: the point, the bound, or with few positives only a range.
+
+    `alpha` is the point or the bound, and `interval` what there is to show beside it.
+    """
+
+    kind: Literal["point", "bound", "range"]
+    alpha: Share
+    interval: Interval | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlphaEstimate:
     """α, the share of positives among the unlabeled, and how far to trust it.
@@ -148,8 +160,8 @@ class AlphaEstimate:
 
     def _repr_html_(self) -> str:
         """In a notebook: the interval on a scale from 0 to 1, and the summary below."""
-        first, second, *rest = (escape(line) for line in self.summary().splitlines())
-        cells = (re.split(" {2,}", line, maxsplit=1) for line in rest)
+        first, second, *rest = map(escape, self.summary().splitlines())
+        cells = (re.split(" {2,}", text, maxsplit=1) for text in rest)
         left = 'style="text-align:left"'
         rows = "".join(f"<tr><th {left}>{a}</th><td {left}>{b}</td></tr>" for a, b in cells)
         return f"<p>{first}<br>{second}</p>{self._scale()}<table>{rows}</table>"
@@ -175,11 +187,25 @@ class AlphaEstimate:
         >>> AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe").in_short
         'α = 0.250'
         """
-        if self.worth_p < RANGE_ONLY and self.interval is not None:
-            return "α between {} and {}".format(*range_ends(*self.interval))
-        if self.leading_bound is not None:
-            return f"α ≤ {figure(self.leading_bound)}"
-        return f"α = {figure(self.alpha)}"
+        lead = self.headline
+        if lead.kind == "range" and lead.interval is not None:
+            return "α between {} and {}".format(*range_ends(*lead.interval))
+        return f"α {'=' if self.leading_bound is None else '≤'} {figure(lead.alpha)}"
+
+    @property
+    def headline(self) -> Headline:
+        """What leads the answer, wherever it is shown.
+
+        >>> AlphaEstimate(alpha=0.3, n_p=100, n_u=300, method="bbe", upper_bound=0.2).headline
+        Headline(kind='bound', alpha=0.2, interval=(0.0, 0.2))
+        """
+        bound = self.leading_bound
+        alpha = self.alpha if bound is None else bound
+        if self.worth_p < RANGE_ONLY:
+            return Headline("range", alpha, self.interval)
+        if bound is not None:
+            return Headline("bound", alpha, (0.0, alpha))
+        return Headline("point", alpha, self.interval)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "AlphaEstimate":
@@ -244,19 +270,19 @@ class AlphaEstimate:
         lines = [headline, self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
-            low, high = map(figure, self.interval)
-            lines.append(f"{level} interval   {low} to {high}   {self.interval_assumes}")
+            ends = low_to_high(self.interval)
+            lines.append(f"{level} interval   {ends}   {self.interval_assumes}")
             if self.upper_bound is not None:
                 most = figure(self.upper_bound)
                 lines.append(f"{level} bound      α ≤ {most}   {self.bound_assumes}")
         if self.errs is not None:
-            lines.append(f"bias            {self.errs}")
-        lines += [f"note            {note}" for note in self.notes]
+            lines.append(line("bias", self.errs))
+        lines += [line("note", note) for note in self.notes]
         for to_do, alarms in self.alarms_to_do:
-            lines.append(f"alarms          {to_do}")
-            lines += [f"alarm           {alarm}" for alarm in alarms]
+            lines.append(line("alarms", to_do))
+            lines += [line("alarm", alarm) for alarm in alarms]
         if not self.alarms:
-            lines.append("alarms          no alarms (this does not prove the estimate right)")
+            lines.append(line("alarms", "no alarms (this does not prove the estimate right)"))
         return "\n".join(lines)
 
     @property
@@ -316,34 +342,28 @@ class AlphaEstimate:
         return f"apart from that, {self.caution}"
 
     def _share_of_unlabeled(self) -> str:
-        of = f"of the {self.n_u:,} unlabeled are positive"
-        if self.worth_p >= RANGE_ONLY:
-            if (most := self.leading_bound) is not None:
-                rows = counted(most * self.n_u)
-                point = (
-                    f"the point estimate of {self.method}, {figure(self.alpha)}, is above the bound"
-                )
-                if self.has_no_signal:
-                    point = "no signal: these scores do not separate positives from unlabeled rows"
-                bound = f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound"
-                return f"{bound}; {point}"
-            rows = counted(self.alpha * self.n_u)
-            return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
-        if self.interval is None:
+        lead, of = self.headline, f"of the {self.n_u:,} unlabeled are positive"
+        rows = counted(lead.alpha * self.n_u)
+        if lead.kind == "point":
+            return f"{self.in_short} {of} (about {rows}), by {self.method}"
+        if lead.kind == "bound":
+            point = f"the point estimate of {self.method}, {figure(self.alpha)}, is above the bound"
+            if self.has_no_signal:
+                point = "no signal: these scores do not separate positives from unlabeled rows"
+            return f"{self.in_short} {of} (at most {rows}) {IF_ALIKE}, by the bound; {point}"
+        if lead.interval is None:
             return f"{self.too_few}, and there is no interval"
-        low, high = range_ends(*self.interval)
-        return f"α between {low} and {high} {of}; {self.too_few}"
+        return f"{self.in_short} {of}; {self.too_few}"
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
-        most = self.leading_bound
-        point = self.alpha if most is None else most
-        ends = (point,) if self.worth_p >= RANGE_ONLY else self.interval or ()
+        lead = self.headline
+        ends = (lead.interval or ()) if lead.kind == "range" else (lead.alpha,)
         shares = [self.pi_at(alpha, n_u=n_u, negatives=negatives) for alpha in ends]
         if not shares:
             return f"π unknown, {rows}"
         if len(shares) == 1:
-            sign = "=" if most is None else "≤"
+            sign = "=" if lead.kind == "point" else "≤"
             return f"π {sign} {figure(shares[0])} {rows}, the {labeled:,} labeled ones included"
         low, high = range_ends(*shares)
         return f"π between {low} and {high} {rows}, labeled ones included"

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from topbin.core.estimate import AlphaEstimate, Share
-from topbin.core.formatting import figure, percent
+from topbin.core.formatting import line, low_to_high, percent
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
@@ -202,17 +202,17 @@ class LabelingFound:
     @classmethod
     def of_classes(cls, shares: Sequence[ClassShare], novel: NovelShare) -> "LabelingFound":
         """The shares of the known classes among the unlabeled rows, and of rows of none of them."""
-        lines = [f"novel           {novel}"]
+        lines = [line("novel", novel)]
         if novel.at_least:
-            lines.append(f"at least        {percent(novel.at_least)} %, for any overlap")
-        lines += [f"class           {one}" for one in shares]
+            lines.append(line("at least", f"{percent(novel.at_least)} %, for any overlap"))
+        lines += [line("class", one) for one in shares]
         named = tuple(replace(one, label=str(one.label)) for one in shares)
         return cls(kind="classes", lines=tuple(lines), shares=named, novel=novel)
 
     @classmethod
     def unread(cls, reason: str) -> "LabelingFound":
         """Subtypes that were asked for and could not be read."""
-        lines = (f"subtypes        could not be read: {reason}",)
+        lines = (line("subtypes", f"could not be read: {reason}"),)
         return cls(kind="unread", lines=lines, reason=reason)
 
     @classmethod
@@ -242,11 +242,11 @@ class Remedy:
     @property
     def sentence(self) -> str:
         """The answer with the remedy."""
-        own = self.estimate
-        if own.has_no_signal:
+        quick = self.estimate
+        if quick.has_no_signal:
             return f"{self.what} nothing separates positives from unlabeled rows"
-        ends = "" if own.interval is None else ", {} to {}".format(*map(figure, own.interval))
-        return f"{self.what} {own.in_short}{ends} (a quick estimate)"
+        ends = "" if quick.interval is None else f", {low_to_high(quick.interval)}"
+        return f"{self.what} {quick.in_short}{ends} (a quick estimate)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

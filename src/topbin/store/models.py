@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 import topbin
 from topbin.core.atomic import LIMIT, PathLike, new_folder, read_file
 from topbin.core.errors import InputError, TopbinError
+from topbin.core.formatting import line
 from topbin.core.optional import require
 from topbin.store.safe.lists import FACES, VALUES
 from topbin.store.safe.packing import Attachments, is_own, name_of, pack, refused, unpack
@@ -194,9 +195,9 @@ class ModelAbout:
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         files = ", ".join(f"{name} ({size:,} bytes)" for name, size in self.files.items())
         return [
-            f"model           {self.kind}",
-            f"saved by        topbin {self.topbin} (format {self.format}), {versions}",
-            f"files           {files}",
+            line("model", self.kind),
+            line("saved by", f"topbin {self.topbin} (format {self.format}), {versions}"),
+            line("files", files),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,10 +291,10 @@ def _open(folder: Path) -> tuple[dict[str, bytes], Description]:
 def _verified(folder: Path) -> dict[str, bytes]:
     """The files that SHA256SUMS names, if each is one of ours and is as it was written."""
     contents = {}
-    for line in _read(folder, SUMS).decode("ascii", errors="replace").splitlines():
-        digest, _, name = line.partition("  ")
+    for entry in _read(folder, SUMS).decode("ascii", errors="replace").splitlines():
+        digest, _, name = entry.partition("  ")
         if name not in FILES:
-            said = f"names a file that does not belong to a model: {line!r}."
+            said = f"names a file that does not belong to a model: {entry!r}."
             raise _damaged(folder / SUMS, said)
         contents[name] = _read(folder, name)
         if hashlib.sha256(contents[name]).hexdigest() != digest:
