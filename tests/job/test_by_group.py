@@ -89,7 +89,7 @@ def test_it_is_in_the_answer_the_summary_the_report_and_the_picture(result, tmp_
     page = (run / "report.html").read_text()
     assert "Does the share differ by clinic?" in page
     assert 'aria-label="α by clinic"' in page
-    drawn = tb.ByDisplay.from_result(result, "clinic")
+    drawn = tb.ByDisplay(result.by("clinic")).plot()
     assert drawn.ax_.get_title() == "α by clinic"
     assert drawn.frame()["group"].tolist() == ["north", "south"]
     assert drawn.frame()["ratio_low"][0] == result.by("clinic").groups[0].ratio_interval[0]

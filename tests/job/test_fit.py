@@ -171,7 +171,7 @@ def test_known_negatives_serve_no_training(result):
     assert stored["estimate"]["pi"] == pi
     assert [case["pi"] for case in stored["sensitivity"] if case["alpha"] == alpha] == [pi]
     assert (
-        "of 599 rows, the 100 known positives and 30 known negatives included"
+        "of 599 rows, including the 100 known positives and 30 known negatives"
         in found._repr_html_()
     )
 

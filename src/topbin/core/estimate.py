@@ -17,6 +17,7 @@ RANGE_ONLY, FEW_POSITIVES = 25, 100
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Interval = tuple[Share, Share]
 Bias = Literal["up", "down", "either"]
+NO_ALARMS = "no alarms (this does not prove the estimate right)"
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
 INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
 IF_ALIKE = "if the labeled positives are like the others"
@@ -31,13 +32,14 @@ class AlarmKind:
     """What an alarm with some code means.
 
     `doubt` follows a headline that cannot stand without it. `wrong` says why α cannot be
-    trusted, and `high` why it can only be too high.
+    trusted, and `high` why it can only be too high. `meaning` is what the report says of it.
     """
 
     remedy: str = AUDIT
     doubt: str = ""
     wrong: str = ""
     high: str = ""
+    meaning: str = ""
 
 
 # By code. Of several alarms the first in this order is the one that a headline or a verdict names.
@@ -46,46 +48,106 @@ ALARMS = {
         remedy=FIX,
         doubt="a column seems to leak the label, so the share is likely higher",
         wrong="a column seems to leak the label",
+        meaning="A column that was filled in because of the label makes all other rows look "
+        "negative.",
     ),
     "group-column": AlarmKind(
         remedy=FIX,
         doubt="rows seem to belong together, so the share is likely higher",
         wrong="rows seem to belong together",
+        meaning="Models that score a row have seen other rows of the same group, so known "
+        "positives score too high and hidden ones too low.",
     ),
     "near-copies": AlarmKind(
         remedy=FIX,
         doubt="rows seem to belong together, so the share is likely higher",
         wrong="rows seem to belong together",
+        meaning="Models that score a visit have seen the other visits of the same patient, so "
+        "known positives score too high and hidden ones too low.",
     ),
-    "repeated-rows": AlarmKind(remedy=FIX, wrong="many rows are copies of others"),
+    "repeated-rows": AlarmKind(
+        remedy=FIX,
+        wrong="many rows are copies of others",
+        meaning="Models that score a row have seen a copy of it, so known positives score too "
+        "high; interval and bound, which count every copy, are too narrow.",
+    ),
     "biased-labels": AlarmKind(
         doubt="the labels do not look random, so the share is likely higher",
         wrong="the labels do not look random, so that α is likely higher",
+        meaning="Some kinds of positives are labeled more often than others; those that are rarely "
+        "labeled are then undercounted.",
     ),
-    "lower-scores": AlarmKind(remedy=MORE, wrong="known positives score lower than unlabeled rows"),
-    "reversed-scores": AlarmKind(remedy=FIX, wrong="the scores seem to be reversed"),
+    "lower-scores": AlarmKind(
+        remedy=MORE,
+        wrong="known positives score lower than unlabeled rows",
+        meaning="Known positives look like rows that are not positive, so the share is not to be "
+        "trusted.",
+    ),
+    "reversed-scores": AlarmKind(
+        remedy=FIX,
+        wrong="the scores seem to be reversed",
+        meaning="Known positives have the lowest scores: the scores seem to be reversed.",
+    ),
     "indistinguishable": AlarmKind(
-        remedy=MORE, wrong="nothing separates known positives from unlabeled rows"
+        remedy=MORE,
+        wrong="nothing separates known positives from unlabeled rows",
+        meaning="The features do not separate positives from unlabeled rows.",
     ),
-    "methods-disagree": AlarmKind(wrong="methods that read the same scores disagree"),
-    "no-flat-top": AlarmKind(wrong="no group of rows looks purely positive"),
+    "methods-disagree": AlarmKind(
+        wrong="methods that read the same scores disagree",
+        meaning="Different ways to read the same scores give different answers: methods that trust "
+        "one top bin err upward if it is not pure, others either way.",
+    ),
+    "no-flat-top": AlarmKind(
+        wrong="no group of rows looks purely positive",
+        meaning="No group of top rows looks purely positive, or only clear cases are labeled.",
+    ),
     "unlike-prior": AlarmKind(
-        wrong="the classes overlap unlike those of all data sets seen before"
+        wrong="the classes overlap unlike those of all data sets seen before",
+        meaning="The interval was learned from other data sets, and none of them is like these "
+        "rows.",
     ),
-    "outside-interval": AlarmKind(wrong="the point is outside the interval"),
-    "diverged": AlarmKind(remedy=FIX, wrong="training failed"),
+    "outside-interval": AlarmKind(
+        wrong="the point is outside the interval",
+        meaning="The method's point and the counts contradict each other.",
+    ),
+    "diverged": AlarmKind(
+        remedy=FIX,
+        wrong="training failed",
+        meaning="Training failed and was stopped; an earlier state of the model was used.",
+    ),
     "shared-rows": AlarmKind(
-        remedy=FIX, high="known positives seem to be among the unlabeled rows too"
+        remedy=FIX,
+        high="known positives seem to be among the unlabeled rows too",
+        meaning="Some known positives seem to be listed again as unlabeled.",
     ),
-    "near-one": AlarmKind(remedy=MORE, high="a model that learned nothing gives such an α too"),
+    "near-one": AlarmKind(
+        remedy=MORE,
+        high="a model that learned nothing gives such an α too",
+        meaning="Either nearly all rows are positive, or the model cannot separate the classes.",
+    ),
     "alpha-near-one": AlarmKind(
-        remedy=MORE, high="a model that learned nothing gives such an α too"
+        remedy=MORE,
+        high="a model that learned nothing gives such an α too",
+        meaning="During training, the model did not yet separate positives from the rest.",
     ),
-    "above-bound": AlarmKind(high="the point is above the bound"),
-    "steep-start": AlarmKind(remedy=MORE, high="the rows are too few for so many columns"),
-    "few-positives": AlarmKind(remedy=MORE),
-    "tiny-bin": AlarmKind(remedy=MORE),
-    "ties": AlarmKind(remedy=MORE),
+    "above-bound": AlarmKind(
+        high="the point is above the bound",
+        meaning="The point counts rows as positive that the known positives do not account for.",
+    ),
+    "steep-start": AlarmKind(
+        remedy=MORE,
+        high="the rows are too few for so many columns",
+        meaning="Hardly any positive is unlabeled, or too few rows have too many columns.",
+    ),
+    "few-positives": AlarmKind(
+        remedy=MORE,
+        meaning="With few known positives the estimate moves a lot from sample to sample.",
+    ),
+    "tiny-bin": AlarmKind(remedy=MORE, meaning="The estimate is based on very few rows."),
+    "ties": AlarmKind(
+        remedy=MORE, meaning="Many rows share a score, so they cannot be ranked against each other."
+    ),
 }
 UNNAMED = AlarmKind()  # of a code that is not in the table
 
@@ -104,6 +166,11 @@ class Alarm:
     message: str
     bias: Bias
     column: str | None = None
+
+    @property
+    def kind(self) -> AlarmKind:
+        """What its code means."""
+        return ALARMS.get(self.code, UNNAMED)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message} (estimate may be {DIRECTION[self.bias]})"
@@ -282,7 +349,7 @@ class AlphaEstimate:
             lines.append(line("alarms", to_do))
             lines += [line("alarm", alarm) for alarm in alarms]
         if not self.alarms:
-            lines.append(line("alarms", "no alarms (this does not prove the estimate right)"))
+            lines.append(line("alarms", NO_ALARMS))
         return "\n".join(lines)
 
     @property
@@ -295,7 +362,7 @@ class AlphaEstimate:
         ('fix the rows or columns, then fit again', ['leak'])
         """
         by_remedy = {
-            to_do: [a for a in self.alarms if ALARMS.get(a.code, UNNAMED).remedy == to_do]
+            to_do: [alarm for alarm in self.alarms if alarm.kind.remedy == to_do]
             for to_do in (FIX, AUDIT, MORE)
         }
         return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
