@@ -9,12 +9,13 @@ import pytest
 from claims import claims
 from click.testing import CliRunner
 from coded import fails
+from make_api import answer_schema
 from stored import result_of
 from tumours import hidden_truth, means
 
 import topbin as tb
 from topbin.cli import main
-from topbin.store.answer import Answer, answer_schema
+from topbin.store.answer import Answer
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

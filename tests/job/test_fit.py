@@ -11,13 +11,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from asked import fit, listing
+from make_api import answer_schema
 from stored import result_of
 from tumours import TRUTH, means
 
 import topbin as tb
 from topbin.core import InputError
 from topbin.evaluate.curves import list_precision
-from topbin.store.answer import Answer, answer_schema
+from topbin.store.answer import Answer
 
 
 @pytest.fixture(scope="module")

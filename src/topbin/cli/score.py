@@ -56,10 +56,10 @@ def score(
     """  # fmt: skip
     keep_freed_memory()
     from topbin.job.score import score_files, score_table
-    from topbin.store.scorer import fitted_rows
+    from topbin.store.sources import fitted_rows_note
 
     show, read = screen(as_json), Read(**given(options, "read"))
-    doubt = fitted_rows(run, source)
+    doubt = fitted_rows_note(run, source)
     if options["engine"] is None:
         why = options["why"]
         done = score_table(run, source, output, read=read, force=force, why=why, tell=show.print)

@@ -35,7 +35,7 @@ WHY = "reason_", "nearest_"  # how the columns begin that say something about a 
 SIDE = 128  # pixels, in the report
 SMALL = 64  # of what a row resembles, beside it
 LARGE = 640  # on the review page
-MOST = 1 << 40  # bytes of the arrays, which are mapped and not read
+ARRAY_BYTES = 1 << 40  # at most; they are mapped and not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def open_pictures(folder: Path, root: str = "") -> Pictures:
     images = folder / IMAGES
     try:
         for name in os.listdir(images):
-            check_regular(images / name, MOST)
+            check_regular(images / name, ARRAY_BYTES)
         stored = open_stored(images)
     except OSError:
         stored = None

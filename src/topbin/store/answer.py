@@ -190,14 +190,14 @@ class LabelingFound:
     novel: NovelShare | None = None
 
     @classmethod
-    def of_subtypes(cls, found: Subtypes) -> "LabelingFound":
-        """The subtypes that a fit or a report found."""
-        return cls._of("subtypes", found.summary().splitlines(), found.to_dict())
-
-    @classmethod
-    def of_propensity(cls, found: Propensity) -> "LabelingFound":
-        """How labeling depends on named columns; the notes of the estimate say it in words."""
-        return cls._of("propensity", [], found.to_dict())
+    def of(cls, found: "Subtypes | Propensity | LabelingFound | None") -> "LabelingFound | None":
+        """What a fit found, if anybody asked; of a propensity the notes of the estimate speak."""
+        if found is None or isinstance(found, LabelingFound):
+            return found
+        is_subtypes = isinstance(found, Subtypes)
+        kind = "subtypes" if is_subtypes else "propensity"
+        lines = found.summary().splitlines() if is_subtypes else []
+        return msgspec.convert(plain({"kind": kind, "lines": lines, **found.to_dict()}), cls)
 
     @classmethod
     def of_classes(cls, shares: Sequence[ClassShare], novel: NovelShare) -> "LabelingFound":
@@ -205,8 +205,8 @@ class LabelingFound:
         lines = [line("novel", novel)]
         if novel.at_least:
             lines.append(line("at least", f"{percent(novel.at_least)} %, for any overlap"))
-        lines += [line("class", one) for one in shares]
-        named = tuple(replace(one, label=str(one.label)) for one in shares)
+        lines += [line("class", share) for share in shares]
+        named = tuple(replace(share, label=str(share.label)) for share in shares)
         return cls(kind="classes", lines=tuple(lines), shares=named, novel=novel)
 
     @classmethod
@@ -214,10 +214,6 @@ class LabelingFound:
         """Subtypes that were asked for and could not be read."""
         lines = (line("subtypes", f"could not be read: {reason}"),)
         return cls(kind="unread", lines=lines, reason=reason)
-
-    @classmethod
-    def _of(cls, kind: str, lines: Sequence[str], values: Mapping[str, Any]) -> "LabelingFound":
-        return msgspec.convert(plain({"kind": kind, "lines": lines, **values}), cls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,16 +323,6 @@ class Answer:
     def from_dict(cls, content: Mapping[str, Any]) -> "Answer":
         """The answer that `to_dict` made; `msgspec.ValidationError` if it is none."""
         return msgspec.convert(content, cls)
-
-
-def answer_schema() -> dict[str, Any]:
-    """The JSON schema of result.json."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **msgspec.json.schema(Answer),
-        "title": "What a topbin run found",
-        "description": "The file result.json of a run folder.",
-    }
 
 
 def plain(value: Any) -> Any:
