@@ -113,19 +113,20 @@ def fit(
     show.say(wrote, f"{output}/report.html and {output}/candidates.csv")
     if as_json:
         write_json({"schema": SCHEMA, **answer.to_dict()})
-    low = _low_end(answer)
-    if max_alpha is not None and low > max_alpha:
+    if max_alpha is not None:
+        _check_threshold(show, answer, max_alpha)
+
+
+def _check_threshold(show: Screen, answer: "Answer", max_alpha: float) -> None:
+    """Exit 3 if the interval lies above this; or the point, if there is no interval."""
+    novel, estimate = answer.novel, answer.estimate
+    interval, low = estimate.interval, estimate.alpha
+    if novel is not None:
+        interval, low = novel.interval, novel.share
+    low = low if interval is None else interval[0]
+    if low > max_alpha:
         show.say("threshold", f"the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
-
-
-def _low_end(answer: "Answer") -> float:
-    """The low end of the interval of what was asked for; its point, if there is no interval."""
-    novel, estimate = answer.novel, answer.estimate
-    interval, point = (
-        (estimate.interval, estimate.alpha) if novel is None else (novel.interval, novel.share)
-    )
-    return float(point if interval is None else interval[0])
 
 
 @click.command(cls=Verb)

@@ -59,7 +59,7 @@ def score(
     from topbin.store.sources import fitted_rows_note
 
     show, read = screen(as_json), Read(**given(options, "read"))
-    doubt = fitted_rows_note(run, source)
+    seen = filter(None, [fitted_rows_note(run, source)])
     if options["engine"] is None:
         why = options["why"]
         done = score_table(run, source, output, read=read, force=force, why=why, tell=show.print)
@@ -74,13 +74,11 @@ def score(
         before = f", {done.before:,} of them from before" if done.before else ""
         wrote = f"{counted(done.rows)} into {counted(done.files, 'file')} in {output}{before}"
         summary = {"rows": done.rows, "files": done.files, "before": done.before, "output": output}
-    for note in done.notes:
+    notes = [*done.notes, *seen]
+    for note in notes:
         show.say("note", note)
     show.say("scored", wrote)
-    if doubt is not None:
-        show.say("note", doubt)
     if as_json:
-        notes = [*done.notes, *([] if doubt is None else [doubt])]
         write_json({**summary, "notes": notes} if notes or options["engine"] else summary)
 
 

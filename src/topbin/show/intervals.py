@@ -139,9 +139,9 @@ class GammaDisplay(Display):
     sensitivity: Sensitivity
 
     @classmethod
-    def from_scores(cls, scores_p: Any, scores_u: Any = None, **asked: Any) -> "GammaDisplay":
+    def from_scores(cls, scores_p: Any, scores_u: Any = None, **options: Any) -> "GammaDisplay":
         """The picture of `topbin.sensitivity`, which takes the same parameters."""
-        return cls.of(sensitivity(scores_p, scores_u, **asked))
+        return cls.of(sensitivity(scores_p, scores_u, **options))
 
     @classmethod
     def from_estimator(

@@ -13,7 +13,7 @@ from topbin.core.estimate import DIRECTION, IF_ALIKE, NO_ALARMS, AlphaEstimate, 
 from topbin.core.formatting import counted, figure, low_to_high, percent, sentence, visible
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
-from topbin.evaluate.curves import pu_curves, what_to_expect
+from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
 from topbin.evaluate.watch import Watched
 from topbin.show.display import Display
@@ -79,14 +79,13 @@ def _render(
     candidates: Sequence[Mapping[str, Any]],
     gallery: Sequence[Picture] = (),
 ) -> str:
-    estimate, listed = answer.estimate, answer.candidates
+    estimate = answer.estimate
     displays: list[Display] = [
         TopBinDisplay.from_tails(fitted.evidence_.tails, estimate),
         ScoreDisplay.from_evidence(fitted.evidence_, estimate),
     ]
     if len(answer.history) > 1:
         displays.append(HistoryDisplay.from_history(answer.history))
-    precision = listed.precision, listed.precision_low, listed.precision_high
     render = _environment().get_template(template).render
     return render(
         answer=answer,
@@ -98,7 +97,6 @@ def _render(
         has_point=estimate.headline.kind != "range",
         shares=_shares(answer),
         bar=_bar(answer),
-        expected=what_to_expect(estimate, *precision, answer.listed),
         has_files=template == "page.html",
         charts=[picture(display) for display in displays],
         gamma_chart=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),

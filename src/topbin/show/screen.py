@@ -8,7 +8,6 @@ from typing import Any
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.formatting import counted, figure, line, low_to_high, range_ends
 from topbin.evaluate.audit.judging import WITH_SCORES
-from topbin.evaluate.curves import what_to_expect
 from topbin.evaluate.verdict import RUN
 from topbin.store.answer import Answer
 from topbin.store.runs import CANDIDATES
@@ -120,9 +119,8 @@ def summarize(answer: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
         lines.append(line("random labels?", answer.random_labels.sentence))
     for groups in answer.by:
         lines += groups.lines()
-    ends = listed.precision, listed.precision_low, listed.precision_high
-    about = f"{listed.why}; {what_to_expect(estimate, *ends, answer.listed)}"
-    lines.append(line("candidates", f"{counted(listed.rows)}: {about}"))
+    about = f"{counted(listed.rows)}: {listed.why}; {answer.expected}"
+    lines.append(line("candidates", about))
     if estimate.headline.kind != "range" and estimate.interval is not None:
         cases = (f"{c.case} {figure(c.alpha)}: {counted(c.rows)}" for c in answer.sensitivity)
         lines.append(line("what if", "; ".join(cases)))

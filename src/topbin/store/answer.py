@@ -18,6 +18,7 @@ from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
 from topbin.evaluate.audit.judging import Together
+from topbin.evaluate.curves import what_to_expect
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict
@@ -302,6 +303,13 @@ class Answer:
     def listed(self) -> str:
         """What the candidates are likely to be."""
         return "positive" if self.data.classes is None else "novel"
+
+    @property
+    def expected(self) -> str:
+        """What to expect of the candidates, in words."""
+        rows = self.candidates
+        ends = rows.precision, rows.precision_low, rows.precision_high
+        return what_to_expect(self.estimate, *ends, self.listed)
 
     @property
     def audited(self) -> AuditResult | Together | None:

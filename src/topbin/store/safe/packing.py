@@ -311,8 +311,8 @@ def unpack_net(content: Any, attached: Attachments) -> Any:
 
     prefix = content["prefix"]
     shape = tuple(int(size) for size in attached.tensors[prefix + "rows"])
-    own = {k.removeprefix(prefix): v for k, v in attached.tensors.items() if k.startswith(prefix)}
-    weights = {name: value for name, value in own.items() if name != "rows"}
+    named = {k.removeprefix(prefix): v for k, v in attached.tensors.items() if k.startswith(prefix)}
+    weights = {name: value for name, value in named.items() if name != "rows"}
     net = unpack(content["net"], attached)
     if net == "auto" and len(shape) == 3:
         net = "resnet18"  # what it meant for images when a folder still said "auto"

@@ -80,9 +80,9 @@ def _trees(value: Any, above: int | None) -> Iterator[tuple[Any, int]]:
             raise ForgedModel("nothing says how many columns it has")
         yield value, above
     elif isinstance(value, BaseEstimator):
-        own = getattr(value, "n_features_in_", None)
+        read = getattr(value, "n_features_in_", None)
         # Ensembles hand rows to their trees unchecked; all others check their own rows.
-        handed = above if own is None else own if above is None else min(above, own)
+        handed = above if read is None else read if above is None else min(above, read)
         unchecked = isinstance(value, BaseEnsemble)
         for item in vars(value).values():
             yield from _trees(item, handed if unchecked or _holds_tree(item) else None)
@@ -189,7 +189,7 @@ def _require_array(array: Any, dtype: Any, shape: tuple[Any, ...], what: str) ->
     """TB110 unless it is an array of this type and shape, where `...` is any size."""
     fits = isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == len(shape)
     sizes = zip(shape, array.shape, strict=True) if fits else ()
-    require_that(fits and all(asked is ... or asked == size for asked, size in sizes), what)
+    require_that(fits and all(wanted is ... or wanted == size for wanted, size in sizes), what)
 
 
 # By class: an attribute that only a fitted model has, and the check of such a model.
