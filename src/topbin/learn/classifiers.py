@@ -8,7 +8,7 @@ positives. The paper's f(x) = g(x)/c is for all rows; probabilities here are for
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -154,6 +154,8 @@ class TEDnClassifier(PUClassifier):
     (True, array([1, 0]))
     """
 
+    _find_labeling: ClassVar[Any] = None  # a subclass finds how much each positive counts
+
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
@@ -199,7 +201,9 @@ class TEDnClassifier(PUClassifier):
     def _recipe(self) -> Recipe:
         if self.refit not in (None, "cvir"):
             raise InputError("TB008", f'refit must be "cvir" or None; got {self.refit!r}.')
-        return Recipe(TEDN, refit=None if self.refit is None else CVIR)
+        return Recipe(
+            TEDN, refit=None if self.refit is None else CVIR, labeling=self._find_labeling
+        )
 
 
 ImageClassifier = TEDnClassifier  # as earlier versions stored it

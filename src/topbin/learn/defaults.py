@@ -18,7 +18,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from topbin.core.checks import Floats, check_count
-from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.core.optional import require
 from topbin.data.features import BESIDE_TEXT
@@ -113,13 +112,6 @@ class NetPlan:
         return (epochs // 2 if fixed is None else fixed) if two else 0, epochs
 
 
-def preset_plan(preset: str) -> Plan | None:
-    """The plan that a preset names; None: by the size of the table."""
-    if preset not in PRESETS:
-        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
-    return PRESETS[preset]
-
-
 def default_model(X: Any) -> Any:
     """A classifier for these rows: boosted trees, which take NaN; for a sparse table a linear one.
 
@@ -138,7 +130,11 @@ def default_model(X: Any) -> Any:
 
         return NetScorer()
     if issparse(X):
-        return linear_model(X)
+        linear = LogisticRegression(max_iter=1000)
+        # On raw counts of 500,000 words the solver had not converged after 1,000 steps; scaled, it
+        # took 32.
+        is_counts = X.nnz > 0 and np.abs(X.data).max() > 1
+        return make_pipeline(MaxAbsScaler(), linear) if is_counts else linear
     if find_spec("lightgbm") is None:  # of the plain trees, 63 bins take half the time of 255
         return HistGradientBoostingClassifier(
             max_iter=60, max_leaf_nodes=15, learning_rate=0.15, max_bins=63, early_stopping=False
@@ -154,16 +150,6 @@ def default_model(X: Any) -> Any:
         force_row_wise=True,
         verbose=-1,
     )
-
-
-def linear_model(X: Any) -> Any:
-    """Logistic regression; after a scaler where entries exceed 1, as raw counts of words do.
-
-    On counts of 500,000 words the solver had not converged after 1,000 steps; scaled, it took 32.
-    """
-    linear = LogisticRegression(max_iter=1000)
-    counts = X.nnz > 0 and np.abs(X.data).max() > 1
-    return make_pipeline(MaxAbsScaler(), linear) if counts else linear
 
 
 class WordRegression(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types

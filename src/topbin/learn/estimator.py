@@ -30,7 +30,7 @@ from topbin.data.batch import as_pandas
 from topbin.data.images import Images
 from topbin.learn import fitting
 from topbin.learn.crossfit import Plan, Progress, RunOptions
-from topbin.learn.defaults import NetPlan, preset_plan
+from topbin.learn.defaults import PRESETS, NetPlan
 from topbin.learn.explain import Explanation, explain, inner_models
 from topbin.learn.fitting import FitOptions, FittedModel, Recipe
 from topbin.learn.rows import (
@@ -407,10 +407,11 @@ def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
         raise InputError(
             "TB008", f"plan must be a {kind.__name__} or None for this estimator; got {plan!r}."
         )
-    named = preset_plan(preset)
-    if net and named is not None:
+    if preset not in PRESETS:
+        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    if net and PRESETS[preset] is not None:
         raise InputError(
             "TB008",
             f"preset is for scikit-learn models; got {preset!r} with a net. Use plan=NetPlan(...).",
         )
-    return plan or named
+    return plan or PRESETS[preset]

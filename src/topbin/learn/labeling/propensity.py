@@ -26,7 +26,7 @@ from topbin.core.formatting import figure
 from topbin.core.labels import Mask
 from topbin.data.schema import check_columns
 from topbin.learn.classifiers import TEDnClassifier
-from topbin.learn.fitting import FitOptions, Recipe, quick_fit
+from topbin.learn.fitting import FitOptions, quick_fit
 from topbin.learn.rows import TrainingTable, check_numbers
 from topbin.mpe.samples import is_sparse
 
@@ -220,10 +220,7 @@ class SAREMClassifier(TEDnClassifier):
     labeled_by: Mapping[str, Sequence[int]] | Sequence[str | int] | str | int = ()
     _nets = "never"
 
-    def _recipe(self) -> Recipe:
-        return replace(super()._recipe(), labeling=self._find)
-
-    def _find(self, table: TrainingTable, options: FitOptions) -> Propensity:
+    def _find_labeling(self, table: TrainingTable, options: FitOptions) -> Propensity:
         check_numbers(table, self)
         columns, names = self._attributes(table.X.shape[1])
         return fit_propensity(table, options, columns, names)

@@ -30,7 +30,7 @@ from topbin.core.formatting import counted, percent
 from topbin.core.labels import Mask
 from topbin.core.options import CONFIDENCE
 from topbin.learn.classifiers import TEDnClassifier
-from topbin.learn.fitting import FitOptions, Recipe, run_crossfit
+from topbin.learn.fitting import FitOptions, run_crossfit
 from topbin.learn.folds import order_of
 from topbin.learn.labeling.scar import (
     FEWEST,
@@ -428,10 +428,7 @@ class SubtypesClassifier(TEDnClassifier):
     most: int = MOST
     _nets = "never"
 
-    def _recipe(self) -> Recipe:
-        return replace(super()._recipe(), labeling=self._find)
-
-    def _find(self, table: TrainingTable, options: FitOptions) -> Subtypes:
+    def _find_labeling(self, table: TrainingTable, options: FitOptions) -> Subtypes:
         check_numbers(table, self)
         return read_subtypes(table, options, most=self.most)
 
