@@ -314,22 +314,19 @@ class AlphaEstimate:
 
     def _share_of_unlabeled(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"
-        if self.worth_p >= RANGE_ONLY:
-            if (most := self.leading_bound) is not None:
-                rows = counted(most * self.n_u)
-                point = (
-                    f"the point estimate of {self.method}, {figure(self.alpha)}, is above the bound"
-                )
-                if self.has_no_signal:
-                    point = "no signal: these scores do not separate positives from unlabeled rows"
-                bound = f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound"
-                return f"{bound}; {point}"
-            rows = counted(self.alpha * self.n_u)
-            return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
-        if self.interval is None:
-            return f"{self.too_few}, and there is no interval"
-        low, high = range_ends(*self.interval)
-        return f"α between {low} and {high} {of}; {self.too_few}"
+        if self.worth_p < RANGE_ONLY:
+            if self.interval is None:
+                return f"{self.too_few}, and there is no interval"
+            low, high = range_ends(*self.interval)
+            return f"α between {low} and {high} {of}; {self.too_few}"
+        point, most = figure(self.alpha), self.leading_bound
+        if most is None:
+            return f"α = {point} {of} (about {counted(self.alpha * self.n_u)}), by {self.method}"
+        why = f"the point estimate of {self.method}, {point}, is above the bound"
+        if self.has_no_signal:
+            why = "no signal: these scores do not separate positives from unlabeled rows"
+        rows = counted(most * self.n_u)
+        return f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound; {why}"
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives

@@ -191,9 +191,7 @@ def _alpha(
         return known, AlphaPosterior.known(known), (ALPHA_KNOWN,)
     if given is None:
         given = estimate_alpha(evidence, confidence=None)
-    posterior = given.posterior
-    if posterior is None:
-        posterior = alpha_posterior(evidence.tails, effective=evidence.effective)
+    posterior = given.posterior or alpha_posterior(evidence.tails, effective=evidence.effective)
     return given.alpha, posterior, ()
 
 

@@ -161,8 +161,13 @@ class CrossFit:
     @property
     def folds(self) -> tuple[tuple[Chain, ...], ...]:
         """For each repeat, the chains that held rows out, in the order of the folds."""
-        outer = [chain for chain in self.chains if not chain.is_for_new_rows]
-        return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
+        return _by_repeat(self.chains)
+
+
+def _by_repeat(chains: Iterable[Chain]) -> tuple[tuple[Chain, ...], ...]:
+    """The chains that held rows out, repeat by repeat."""
+    outer = (chain for chain in chains if not chain.is_for_new_rows)
+    return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
 
 
 class OutOfTime(Exception):
@@ -446,13 +451,12 @@ def _gather(
         own, score = (chain.repeat, chain.held_out), chain.mean_scores
         raw[own], ranked[own] = score, ranks_of(score)
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
-    whole = [chain for chain in chains if chain.is_for_new_rows]
-    groups = tuple(one_per_round(c) if new_rows == "lean" else c.models for c in whole)
     if new_rows == "folds":
-        by_repeat = groupby(outer, key=lambda chain: chain.repeat)
-        groups = tuple(
-            tuple(model for chain in each for model in chain.models) for _, each in by_repeat
-        )
+        repeats = _by_repeat(chains)
+        groups = tuple(tuple(m for chain in own for m in chain.models) for own in repeats)
+    else:
+        whole = [chain for chain in chains if chain.is_for_new_rows]
+        groups = tuple(one_per_round(c) if new_rows == "lean" else c.models for c in whole)
     rounds = range(min(len(chain.history) for chain in outer))
     history = tuple(_mean_epoch(outer, t, is_positive) for t in rounds)
     return CrossFit((ranked if ranks else raw).mean(axis=0), Ensemble(groups, references), history)

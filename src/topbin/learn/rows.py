@@ -333,8 +333,7 @@ def check_like_fit(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> A
         checked: Any = validate_data(face, X, reset=reset, **rules)
     except ValueError as error:
         raise InputError(_code_of(str(error)), str(error)) from error
-    sparse = issparse(checked)
-    if sparse and not np.isfinite(checked.data).all():
+    if issparse(checked) and not np.isfinite(checked.data).all():
         raise InputError("TB004", "X is sparse and has NaN or infinity; replace these values.")
     return checked
 

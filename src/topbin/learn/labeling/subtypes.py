@@ -131,15 +131,15 @@ class Subtypes:
     def notes(self) -> tuple[str, ...]:
         """What a reader of an estimate with these weights must know."""
         low, high = self.weight_p.min(), self.weight_p.max()
-        note = f"{len(self.parts)} subtypes of known positives count by how rarely they are labeled"
         if len(self.parts) == 1:
             note = "one subtype of known positives was found, so all count the same"
-        elif low == high and self.test.says_nothing:
+        elif low < high:
+            kinds = f"{len(self.parts)} subtypes of known positives"
+            note = f"{kinds} count by how rarely they are labeled, {low:.2f} to {high:.2f} times"
+        elif self.test.says_nothing:
             note = "labels could not be tested for bias, so all known positives count the same"
-        elif low == high:
-            note = "labels show no sign of bias among the subtypes, so all positives count the same"
         else:
-            note += f", {low:.2f} to {high:.2f} times"
+            note = "labels show no sign of bias among the subtypes, so all positives count the same"
         return note, LIMIT
 
     def with_interval(
