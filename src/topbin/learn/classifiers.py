@@ -27,7 +27,7 @@ from topbin.learn.fitting import (
     FittedModel,
     Recipe,
     from_crossfit,
-    judge,
+    read_estimate,
     run_crossfit,
     weighted,
     with_labeling,
@@ -194,7 +194,7 @@ class TEDnClassifier(PUClassifier):
         options, rows = self._options(), self._given(X, y)
         labeling = getattr(self, "labeling_", None)  # as `crossfit` found it
         table = weighted(rows.table, labeling)
-        fitted = from_crossfit(fit, table, lambda own: estimate or judge(own, options))
+        fitted = from_crossfit(fit, table, lambda own: estimate or read_estimate(own, options))
         fitted = replace(fitted, evidence=evidence or fitted.evidence)
         return self._store(with_labeling(fitted, labeling, self.confidence), rows)
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from scipy.sparse import issparse
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import Floats
@@ -21,6 +20,7 @@ from topbin.learn.risk import Learner
 from topbin.learn.rows import TrainingTable
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
+from topbin.mpe.samples import is_sparse
 
 Notes = tuple[str, ...]
 
@@ -100,7 +100,7 @@ class Recipe:
         first = fit(self.learner, self.alpha)
         if self.refit is None:
             return first
-        second = fit(self.refit, usable(first.estimate)[0])
+        second = fit(self.refit, as_known_alpha(first.estimate)[0])
         return replace(second, estimate=first.estimate, history=(*first.history, *second.history))
 
 
@@ -119,9 +119,11 @@ def fit_table(
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
     notes: Notes = ()
     if learner.needs_alpha and alpha is None:
-        alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
+        alpha, notes = as_known_alpha(
+            fit_table(table, replace(options, confidence=None), TEDN).estimate
+        )
     fit = run_crossfit(table, learner, options, alpha=alpha)
-    return from_crossfit(fit, table, lambda own: judge(own, options, alpha, notes))
+    return from_crossfit(fit, table, lambda own: read_estimate(own, options, alpha, notes))
 
 
 def from_crossfit(
@@ -140,7 +142,7 @@ def from_crossfit(
 def quick_fit(table: TrainingTable, options: FitOptions) -> FittedModel:
     """What PvU says of a table in seconds; there is no model for new rows."""
     fit = run_crossfit(table, PVU, options.quick, new_rows=False)
-    return from_crossfit(fit, table, lambda own: judge(own, options.quick))
+    return from_crossfit(fit, table, lambda own: read_estimate(own, options.quick))
 
 
 def weighted(table: TrainingTable, labeling: Labeling | None) -> TrainingTable:
@@ -183,7 +185,7 @@ def run_crossfit(
         plan = plan or NET_PRESETS["good"]
         model, run = model.planned(plan, run, learner)
         learner, new = replace(PVU, name=learner.name), "folds"
-    elif options.estimator is None and not issparse(table.X) and new_rows:
+    elif options.estimator is None and not is_sparse(table.X) and new_rows:
         new = "lean"  # of trees, which are slow to score
     return crossfit_table(
         model, replace(table, X=coarse(table.X, model)), learner,
@@ -192,7 +194,7 @@ def run_crossfit(
     )  # fmt: skip
 
 
-def judge(
+def read_estimate(
     evidence: Evidence, options: FitOptions, alpha: float | None = None, notes: Notes = ()
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
@@ -213,7 +215,7 @@ def judge(
     return judged if notes else replace(judged, posterior=AlphaPosterior.known(alpha))
 
 
-def usable(estimate: AlphaEstimate) -> tuple[float, Notes]:
+def as_known_alpha(estimate: AlphaEstimate) -> tuple[float, Notes]:
     """An estimate as a learner's α, inside (0, 1), and a note that says where it came from."""
     note = f"α was estimated first, by (TED)ⁿ with {estimate.method}"
     alpha = float(np.clip(estimate.alpha, 1 / (1 + estimate.n_u), NEAR_ONE))

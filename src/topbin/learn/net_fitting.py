@@ -86,7 +86,7 @@ def fit_net(
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
         first = _estimate_first(net, samples, replace(options, confidence=None))
-        alpha, notes = fitting.usable(first)
+        alpha, notes = fitting.as_known_alpha(first)
     plan, team = options.plan or NetPlan(), find_team()
     scaler = fit_scaler(samples) if isinstance(net, str) else None
     kind = kind_of(net, samples.X_p)
@@ -103,7 +103,7 @@ def fit_net(
     evidence = _joined(parts)
     epochs = (epoch for each in trained for epoch in each.history)
     history = [replace(epoch, epoch=number) for number, epoch in enumerate(epochs, 1)]
-    estimate = fitting.judge(evidence, options, alpha, notes)
+    estimate = fitting.read_estimate(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY and len(trained) == 1:
         # BBE's α of (TED)ⁿ as the paper reads it.
         notes = (*estimate.notes, STEADY.format(kind.last))

@@ -261,11 +261,17 @@ class TopBin:
         """
         wanted = max(1, round(check_fraction(share, "share") * scores_p.size))
         cut = float(np.partition(scores_p, scores_p.size - wanted)[scores_p.size - wanted])
-        above_u, above_p = (int(np.count_nonzero(s >= cut)) for s in (scores_u, scores_p))
-        if not above_u:
+        top = cls.above(cut, scores_p, scores_u)
+        if not top.above_u:
             raise InputError(
                 "TB117", "no unlabeled row is in the top bin, so none can be drawn from it."
             )
+        return top
+
+    @classmethod
+    def above(cls, cut: float, scores_p: Scores, scores_u: Scores) -> "TopBin":
+        """The rows of both kinds at and above a cut."""
+        above_u, above_p = (int(np.count_nonzero(s >= cut)) for s in (scores_u, scores_p))
         return cls(cut, above_u, scores_u.size, above_p, scores_p.size)
 
     def in_groups(self, estimate: AlphaEstimate) -> "TopBin":
