@@ -26,6 +26,7 @@ from topbin.core.estimate import AlphaEstimate, Interval
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, figure, visible
 from topbin.core.posterior import AlphaPosterior
+from topbin.evaluate.measure import Finding
 from topbin.learn.probabilities import fit_probabilities, posterior_of
 
 # Of the logarithm of the odds ratio: before any row is seen, the odds of two parts in three are at
@@ -377,7 +378,7 @@ class GroupShare(Compared):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByGroup:
+class ByGroup(Finding):
     """α of each group of a column, in the order of the groups.
 
     Intervals are at `confidence` for each group alone. A group `differs` if it would still do so
@@ -410,10 +411,6 @@ class ByGroup:
 
     def __str__(self) -> str:
         return self.summary()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ are right; the audit itself does not rely on that.
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -28,7 +28,7 @@ from topbin.evaluate.audit.limits import (
     risk_of_look,
     share_of_upper,
 )
-from topbin.evaluate.measure import read_alpha
+from topbin.evaluate.measure import Finding, read_alpha
 
 MOST_ROWS = 1_000_000
 ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
@@ -209,7 +209,7 @@ def possible_errors(claimed: Interval, error: float) -> list[tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class WidthPlan:
+class WidthPlan(Finding):
     """Labels for an interval no wider than `width`; None where no number of labels is enough.
 
     `plain` are random rows without a model, `anywhere` random rows whose probabilities are known,
@@ -234,10 +234,6 @@ class WidthPlan:
             best = f"; never narrower than {self.top_at_best:.3f}"
             lines.append(f"  --where top        {_rows(self.top)}   {NEEDS_ALIKE}{best}")
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
