@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
@@ -24,6 +23,7 @@ from topbin.data.features import BESIDE_TEXT
 from topbin.data.images import Images
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
+from topbin.mpe.samples import is_sparse
 
 FEW_ROWS = 5_000  # above, a third repeat did not lower the error of α
 SMALL_ROWS = 10_000  # up to here, a fifth of the rows is too few to read α from
@@ -129,7 +129,7 @@ def default_model(X: Any) -> Any:
         from topbin.learn.net_fitting import NetScorer  # which needs torch
 
         return NetScorer()
-    if issparse(X):
+    if is_sparse(X):
         linear = LogisticRegression(max_iter=1000)
         # On raw counts of 500,000 words the solver had not converged after 1,000 steps; scaled, it
         # took 32.
@@ -233,8 +233,7 @@ def text_models(
     >>> list(text_models(np.zeros((9, 2))))
     ['linear', 'trees', 'both']
     """
-    is_sparse = bool(issparse(X))  # issparse alone would narrow the type of X
-    if not is_sparse:
+    if not is_sparse(X):
         linear = LogisticRegression(C=VECTOR_C, max_iter=1000)
         models = {"linear": linear, "trees": default_model(X)}
         return {**models, "both": VotingClassifier([*models.items()], voting="soft")}
@@ -313,7 +312,7 @@ def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
     Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2)
     """
     if plan is None:
-        rows, rounds = X.shape[0], 1 if issparse(X) else 2
+        rows, rounds = X.shape[0], 1 if is_sparse(X) else 2
         repeats = 3 if rows <= FEW_ROWS else 2 if rows <= SMALL_ROWS else 1
         plan = Plan(repeats=repeats, rounds=rounds)
         plan = plan if rows <= LARGE_ROWS else replace(plan, outer=3, inner=2)

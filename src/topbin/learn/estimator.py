@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
-from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, estimator_html_repr, get_tags
@@ -48,6 +47,7 @@ from topbin.learn.rows import (
     two_classes,
 )
 from topbin.mpe.registry import find_method
+from topbin.mpe.samples import is_sparse
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -275,7 +275,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         """The rows as a pandas frame; columns without a name are x0, x1, …, as in scikit-learn."""
         if hasattr(X, "columns") or hasattr(X, "column_names"):
             return as_pandas(X)
-        make = DataFrame.sparse.from_spmatrix if issparse(X) else DataFrame
+        make = DataFrame.sparse.from_spmatrix if is_sparse(X) else DataFrame
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         return make(X, columns=list(names))
 
