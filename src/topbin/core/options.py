@@ -508,10 +508,9 @@ def schema() -> dict[str, Any]:
     ]
     kind = msgspec.defstruct("Settings", parts, forbid_unknown_fields=True)
     made = msgspec.json.schema(kind)["$defs"]["Settings"]
-    about = "The file run.toml of a run folder. What was left out is not there."
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **made,
         "title": "What a topbin run was asked to do",
-        "description": about,
+        "description": "The file run.toml of a run folder. What was left out is not there.",
     }

@@ -56,10 +56,8 @@ class CurveDraws:
         hidden = np.maximum(1, np.rint(alpha * tails.n_u)).astype(np.int64)
         rings = np.diff(known, axis=1).clip(0)
         drawn = rng.multinomial(hidden, rings / rings.sum(axis=1, keepdims=True))
-        q_p = np.cumsum(drawn, axis=1) / hidden[:, None]
-        return cls(
-            alpha, np.column_stack([np.zeros(DRAWS), q_p]), _shares(tails.above_u, tails.n_u, rng)
-        )
+        q_p = np.column_stack([np.zeros(DRAWS), np.cumsum(drawn, axis=1) / hidden[:, None]])
+        return cls(alpha, q_p, _shares(tails.above_u, tails.n_u, rng))
 
     def band(
         self, curve: Any, places: tuple[Floats, Floats], confidence: float

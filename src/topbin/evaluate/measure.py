@@ -16,6 +16,7 @@ from topbin.core.binomial import effective_rows, exact_upper
 from topbin.core.checks import Floats, Scores, check_fraction, unmasked
 from topbin.core.estimate import Interval
 
+AlphaLike = AlphaEstimate | float  # a number is taken as known
 ALPHA_KNOWN = "α is taken as known: its own uncertainty is not in this interval."
 
 
@@ -165,8 +166,7 @@ def read_source(source: Any, scores_u: Any = None) -> tuple[Evidence, AlphaEstim
             "an AlphaEstimate has no counts to read again. Pass what it was made from: the result "
             "of a fit, a fitted classifier, or scores_p and scores_u.",
         )
-    loaded = getattr(source, "model", None)  # of a run folder
-    for one in (source, loaded):
+    for one in (source, getattr(source, "model", None)):  # of a run folder
         for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
             if isinstance(getattr(one, evidence, None), Evidence):
                 return getattr(one, evidence), getattr(one, estimate, None)

@@ -180,8 +180,7 @@ class Whole:
         >>> found.p_value < 0.05, found.alpha < 0.6
         (True, True)
         """
-        contrast = self.contrast(part, rest)
-        alpha, other, odds, weight = self._posterior(contrast, share)
+        alpha, other, odds, weight = self._posterior(self.contrast(part, rest), share)
 
         def read(figure: Floats) -> tuple[float, tuple[float, float]]:
             low, middle, high = _quantiles(figure, weight, confidence)
@@ -309,9 +308,8 @@ class Contrast:
         ]
         total = np.full_like(shares[0], self.noise)
         for share, n in zip(shares, self.sizes, strict=True):
-            mean, square = (
-                share * p + (1 - share) * q for p, q in zip(self.positives, negatives, strict=True)
-            )
+            moments = zip(self.positives, negatives, strict=True)
+            mean, square = (share * p + (1 - share) * q for p, q in moments)
             total += np.maximum(square - mean**2, RAREST) / n / self.gap**2
         return total
 

@@ -152,8 +152,7 @@ def sensitivity(
     at_random = _at_random(evidence, estimate, confidence)
     reader = _Reader.of(evidence, at_random, confidence, gammas)
     bounds = _bounds(evidence, at_random.upper_bound, confidence, gammas)
-    ends = map(reader.at, gammas)
-    intervals = tuple(map(GammaInterval, gammas, ends, bounds))
+    intervals = tuple(map(GammaInterval, gammas, map(reader.at, gammas), bounds))
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
     conclusions = tuple(_conclude(reader, one, assumes) for one in wanted)
     return Sensitivity(intervals, confidence, assumes, conclusions)

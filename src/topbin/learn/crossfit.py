@@ -150,13 +150,11 @@ class CrossFit:
 
     def evidence(self, is_positive: Mask, *, share_p: float | None = None) -> Evidence:
         """The out-of-fold scores of both samples, as scores of rows that trained one another."""
-        scores = self.scores[is_positive], self.scores[~is_positive]
-        evidence = Evidence(*scores, share_p, crossfitted=True)
+        p, u = is_positive, ~is_positive
+        evidence = Evidence(self.scores[p], self.scores[u], share_p, crossfitted=True)
         if self.groups is None:
             return evidence
-        return replace(
-            evidence, groups_p=self.groups[is_positive], groups_u=self.groups[~is_positive]
-        )
+        return replace(evidence, groups_p=self.groups[p], groups_u=self.groups[u])
 
     @property
     def folds(self) -> tuple[tuple[Chain, ...], ...]:

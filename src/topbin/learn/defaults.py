@@ -139,8 +139,7 @@ def default_model(X: Any) -> Any:
         return HistGradientBoostingClassifier(
             max_iter=60, max_leaf_nodes=15, learning_rate=0.15, max_bins=63, early_stopping=False
         )
-    lightgbm = require("lightgbm", extra="boost", caller="the default model")
-    return lightgbm.LGBMClassifier(
+    return require("lightgbm", extra="boost", caller="the default model").LGBMClassifier(
         n_estimators=60,
         num_leaves=15,
         learning_rate=0.15,

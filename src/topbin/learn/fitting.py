@@ -14,7 +14,7 @@ from topbin.core.posterior import AlphaPosterior
 from topbin.learn.crossfit import CrossFit, RunOptions, crossfit_table
 from topbin.learn.defaults import FIRST, NET_PRESETS, coarse, default_model, plan_for
 from topbin.learn.learners import PVU, TEDN
-from topbin.learn.loop import NEAR_ONE, Epoch
+from topbin.learn.loop import NEAR_ONE, Epoch, ReadAlpha
 from topbin.learn.probabilities import ProbabilityMap, fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.rows import TrainingTable
@@ -126,17 +126,14 @@ def fit_table(
     return from_crossfit(fit, table, lambda own: read_estimate(own, options, alpha, notes))
 
 
-def from_crossfit(
-    fit: CrossFit, table: TrainingTable, read: Callable[[Evidence], AlphaEstimate]
-) -> FittedModel:
+def from_crossfit(fit: CrossFit, table: TrainingTable, read: ReadAlpha) -> FittedModel:
     """What a finished cross-fit of a table says, its α as `read` from the held-out scores."""
     evidence = replace(fit.evidence(table.is_positive), weight_p=table.weight_p)
     estimate = read(evidence)
     if table.alpha is not None:
         estimate = replace(estimate, alpha=table.alpha, cut=None, posterior=None)
     likely = fit_probabilities(evidence, estimate)
-    oof = likely(fit.scores)
-    return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, oof)
+    return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, likely(fit.scores))
 
 
 def quick_fit(table: TrainingTable, options: FitOptions) -> FittedModel:

@@ -33,7 +33,7 @@ from topbin.learn.fitting import FitOptions, FittedModel
 from topbin.learn.folds import Split, folds_of, split_rows
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
-from topbin.learn.nets import nn
+from topbin.learn.nets import NetLike
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.rows import NetSamples, TrainingTable, n_rows
@@ -71,7 +71,7 @@ class TrainedNet:
 
 
 def fit_net(
-    net: str | nn.Module,
+    net: NetLike,
     samples: NetSamples,
     options: FitOptions,
     learner: Learner,
@@ -91,13 +91,12 @@ def fit_net(
     scaler = fit_scaler(samples) if isinstance(net, str) else None
     kind = kind_of(net, samples.X_p)
     rows = n_rows(samples.X_p) + n_rows(samples.X_u)
-    nets, trained, parts = plan.turns(learner, kind, rows), list[TrainedNet](), list[Evidence]()
-    for inside, held in _hold_outs(samples, scaler, plan.holdout, nets, options.seed):
+    plan = replace(plan, nets=plan.turns(learner, kind, rows))
+    trained, parts = list[TrainedNet](), list[Evidence]()
+    for inside, held in _hold_outs(samples, scaler, plan, options.seed):
         if trained and team.any(monotonic() > options.run.deadline):
             break
-        own = replace(
-            options, plan=replace(plan, nets=nets), seed=options.seed + TURN * len(trained)
-        )
+        own = replace(options, plan=plan, seed=options.seed + TURN * len(trained))
         trained.append(train_net(net, inside, held, own, learner, alpha, len(trained), team))
         parts.append(_held_out_scores(trained[-1].backend, held))
     evidence = _joined(parts)
@@ -118,7 +117,7 @@ def fit_net(
 
 
 def train_net(
-    net: str | nn.Module,
+    net: NetLike,
     inside: NetSamples,
     held: NetSamples | None,
     options: FitOptions,
@@ -182,9 +181,7 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
     return Evidence(**joined, crossfitted=True)
 
 
-def _estimate_first(
-    net: str | nn.Module, samples: NetSamples, options: FitOptions
-) -> AlphaEstimate:
+def _estimate_first(net: NetLike, samples: NetSamples, options: FitOptions) -> AlphaEstimate:
     """α by (TED)ⁿ: of the default table model, whose error is smaller; for other rows the net's."""
     X_p, X_u = samples.X_p, samples.X_u
     if not is_numbers(samples):
@@ -196,7 +193,7 @@ def _estimate_first(
 
 
 def _hold_outs(
-    samples: NetSamples, scaler: StandardScaler | None, share: float, nets: int, seed: int
+    samples: NetSamples, scaler: StandardScaler | None, plan: NetPlan, seed: int
 ) -> Iterator[tuple[NetSamples, NetSamples]]:
     """For each net, rows to train on and the others.
 
@@ -204,7 +201,7 @@ def _hold_outs(
     """
     X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
     whole = replace(samples, X_p=X_p, X_u=X_u)
-    for inside, held in _splits(samples, share, nets, seed):
+    for inside, held in _splits(samples, plan, seed):
         rows = whole.at(inside)
         if rows.weights is not None:
             mean = np.concatenate(rows.weights).mean()
@@ -214,13 +211,14 @@ def _hold_outs(
         yield rows, whole.at(held)
 
 
-def _splits(samples: NetSamples, share: float, nets: int, seed: int) -> Iterator[Split]:
+def _splits(samples: NetSamples, plan: NetPlan, seed: int) -> Iterator[Split]:
     """For each net, rows to train on and rows held out; those of P are numbered before those of U.
 
     A single net holds out a share of the rows, or of the groups the fold of that size: groups are
     held out whole. Several nets hold out one fold each, so that every row is held out once.
     """
     n_p, n_u = n_rows(samples.X_p), n_rows(samples.X_u)
+    share, nets = plan.holdout, plan.nets or 1
     if samples.together is None and nets == 1:
         rng = np.random.default_rng(seed)
         sides = split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
@@ -318,9 +316,8 @@ class NetScorer(BaseEstimator):  # type: ignore[misc]
         if self.epochs and held_out is not None:
             held, learner = two(*held_out), TEDN
             plan = NetPlan(warm=self.warm, epochs=self.epochs, nets=1)
-        options = FitOptions(
-            plan=plan, seed=self.random_state, run=RunOptions(on_event=self._after_epoch)
-        )
+        run = RunOptions(on_event=self._after_epoch)
+        options = FitOptions(plan=plan, seed=self.random_state, run=run)
         with threads(1):
             trained = train_net(self.estimator, inside, held, options, learner, watch_warm=False)
         self.model_ = NetModel(trained.backend, None)

@@ -35,6 +35,8 @@ else:
     torch = require("torch", extra="torch", caller="a net")
     nn, Tensor, Dataset = torch.nn, torch.Tensor, torch.utils.data.Dataset
 
+NetLike = str | nn.Module  # a name in NETS, or a net of the user's
+Augment = Callable[[Tensor], Tensor]
 # Of each layer: its width in multiples of `width`, its kernel and its stride.
 _LAYERS = ((1, 3, 1), (1, 3, 1), (1, 3, 2), (2, 3, 1), (2, 3, 1), (2, 3, 2), (2, 3, 1), (2, 1, 1))
 # Of the fast net.
@@ -314,7 +316,7 @@ class Net:
     epochs: int = 200
     warm: int | None = None
     last: int = 10
-    augment: Callable[[Tensor], Tensor] | None = None
+    augment: Augment | None = None
     mirror: bool = False
     nets: int = 1
 

@@ -426,8 +426,7 @@ class OpenSetClassifier(TEDnClassifier):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest of `classes_`."""
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[likeliest])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each of `classes_`, for rows drawn as the unlabeled were."""
@@ -468,7 +467,7 @@ class OpenSetClassifier(TEDnClassifier):
         table = TrainingTable(X, is_known, weight, together, classes=known.codes)
         return GivenRows(table, np.arange(n))
 
-    def _find_labeling(self, table: TrainingTable, options: FitOptions) -> KnownClasses:
+    def _labeling_of(self, table: TrainingTable, options: FitOptions) -> KnownClasses:
         return find_classes(ReadClasses(self.classes_[:-1], table.classes), table, options)
 
     def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:

@@ -46,7 +46,7 @@ from topbin.evaluate.audit.planning import (
     possible_errors,
     power,
 )
-from topbin.evaluate.measure import Finding, read_alpha
+from topbin.evaluate.measure import AlphaLike, Finding, read_alpha
 from topbin.evaluate.sensitivity import Reconciled
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
@@ -178,7 +178,7 @@ def verdict_words(verdict: Verdict, excludes: Excludes = None) -> str:
 def judge(
     sample: AuditSample,
     answers: Any,
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     *,
     error: float | None = None,
     confidence: float = CONFIDENCE,
@@ -251,7 +251,7 @@ def judge(
 def judge_top(
     top: TopBin,
     answers: Any,
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     *,
     error: float | None = None,
     confidence: float = CONFIDENCE,
@@ -295,8 +295,7 @@ def judge_top(
         f"{100 * top.above_p / top.n_p:.0f} % of the known positives,"
     )
     claim = _Claim(alpha_hat, error, confidence, look, within)
-    alpha = top.alpha(count[POSITIVE], answered)
-    return claim.judged("top", count, where, alpha, limits)
+    return claim.judged("top", count, where, top.alpha(count[POSITIVE], answered), limits)
 
 
 def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
@@ -348,7 +347,7 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
 class _Claim:
     """The estimate to be judged, and how strictly."""
 
-    alpha_hat: AlphaEstimate | float
+    alpha_hat: AlphaLike
     given_error: float | None
     confidence: float
     look: int | None

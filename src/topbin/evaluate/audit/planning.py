@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from topbin.core import AlphaEstimate, InputError
+from topbin.core import InputError
 from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import Floats, check_count, check_fraction, is_number
 from topbin.core.estimate import Interval
@@ -28,7 +28,7 @@ from topbin.evaluate.audit.limits import (
     risk_of_look,
     share_of_upper,
 )
-from topbin.evaluate.measure import Finding, read_alpha
+from topbin.evaluate.measure import AlphaLike, Finding, read_alpha
 
 MOST_ROWS = 1_000_000
 ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
@@ -52,7 +52,7 @@ class AuditPlan:
 
 
 def plan(
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     error: float,
     *,
     power: float = ENOUGH_POWER,
@@ -103,9 +103,7 @@ def plan(
     return AuditPlan(int(ns[first]), float(reached[first]), claim, truth, confidence)
 
 
-def power(
-    n: int, alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
-) -> float:
+def power(n: int, alpha_hat: AlphaLike, error: float, *, confidence: float = CONFIDENCE) -> float:
     """How often an audit of n random rows rejects α̂ when the truth is α̂ + error.
 
     Parameters
@@ -139,7 +137,7 @@ def _power(n: NDArray[np.int64], claim: float, truth: float, risk: float) -> Flo
     return np.asarray(binom.sf(largest_accepted, n, truth), np.float64)
 
 
-def claimed(alpha_hat: AlphaEstimate | float, confidence: float) -> Interval:
+def claimed(alpha_hat: AlphaLike, confidence: float) -> Interval:
     """The range that an estimate claims, including its point.
 
     >>> claimed(0.3, 0.95)
@@ -149,9 +147,7 @@ def claimed(alpha_hat: AlphaEstimate | float, confidence: float) -> Interval:
     return min(value, low), max(value, high)
 
 
-def _claim_and_truth(
-    alpha_hat: AlphaEstimate | float, error: float, confidence: float
-) -> tuple[float, float]:
+def _claim_and_truth(alpha_hat: AlphaLike, error: float, confidence: float) -> tuple[float, float]:
     low, high = claimed(alpha_hat, confidence)
     if not is_number(error) or error == 0:
         raise InputError("TB008", f"error must be a finite number other than 0; got {error!r}.")
@@ -167,7 +163,7 @@ def _claim_and_truth(
 
 
 def plan_either_way(
-    alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
+    alpha_hat: AlphaLike, error: float, *, confidence: float = CONFIDENCE
 ) -> AuditPlan:
     """How many rows notice an error of this size, whichever way it goes: what a verdict needs.
 

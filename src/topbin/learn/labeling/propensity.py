@@ -89,8 +89,7 @@ class Propensity:
         """The estimate without an interval, which would have to contain the error of e(x)."""
         note = "no interval is given because it would leave out the error of the propensity"
         # α is a sum over known positives, not the ratio of a bin, so no bin biases it.
-        notes = (*estimate.notes, note)
-        return replace(estimate, notes=notes, method="sar_em", caution=None)
+        return replace(estimate, notes=(*estimate.notes, note), method="sar_em", caution=None)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """None: labels are not taken as random."""
@@ -220,7 +219,7 @@ class SAREMClassifier(TEDnClassifier):
     labeled_by: Mapping[str, Sequence[int]] | Sequence[str | int] | str | int = ()
     _nets = "never"
 
-    def _find_labeling(self, table: TrainingTable, options: FitOptions) -> Propensity:
+    def _labeling_of(self, table: TrainingTable, options: FitOptions) -> Propensity:
         check_numbers(table, self)
         columns, names = self._attributes(table.X.shape[1])
         return fit_propensity(table, options, columns, names)

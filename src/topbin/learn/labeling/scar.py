@@ -111,8 +111,7 @@ class ScarTest:
         """An alarm for an estimate that takes labels as random, if this speaks against it."""
         if not self.is_alarm:
             return ()
-        message = f"{self.sentence}; look at the subtypes."
-        return (Alarm("biased-labels", message, "down"),)
+        return (Alarm("biased-labels", f"{self.sentence}; look at the subtypes.", "down"),)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

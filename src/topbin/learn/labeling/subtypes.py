@@ -189,9 +189,8 @@ class Subtypes:
         if len(self.parts) == 1:
             selectivity = "one subtype, so nothing to compare"
         lines.append(f"selectivity     {selectivity}")
-        return "\n".join(
-            [*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
-        )
+        lines += [f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; an open end of the interval of Γ is None."""
@@ -274,9 +273,8 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     table = replace(rows.at(taken), is_positive=of_cluster[taken])
     fit = run_crossfit(table, PVU, options.quick, new_rows=False)
     evidence = fit.evidence(table.is_positive)
-    estimate = estimate_alpha(
-        evidence, method=CLUSTER_METHOD, confidence=options.confidence or CONFIDENCE
-    )
+    level = options.confidence or CONFIDENCE
+    estimate = estimate_alpha(evidence, method=CLUSTER_METHOD, confidence=level)
     cut = -np.inf if estimate.cut is None else estimate.cut
     above = [int((scores >= cut).sum()) for scores in evidence.scores]
     likely = np.zeros(rows.is_positive.size, bool)
@@ -428,7 +426,7 @@ class SubtypesClassifier(TEDnClassifier):
     most: int = MOST
     _nets = "never"
 
-    def _find_labeling(self, table: TrainingTable, options: FitOptions) -> Subtypes:
+    def _labeling_of(self, table: TrainingTable, options: FitOptions) -> Subtypes:
         check_numbers(table, self)
         return read_subtypes(table, options, most=self.most)
 
