@@ -119,9 +119,8 @@ def fit_table(
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
     notes: Notes = ()
     if learner.needs_alpha and alpha is None:
-        alpha, notes = as_known_alpha(
-            fit_table(table, replace(options, confidence=None), TEDN).estimate
-        )
+        first = fit_table(table, replace(options, confidence=None), TEDN)
+        alpha, notes = as_known_alpha(first.estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
     return from_crossfit(fit, table, lambda own: read_estimate(own, options, alpha, notes))
 

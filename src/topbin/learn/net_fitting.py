@@ -167,18 +167,14 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
     """
     if len(parts) == 1:
         return parts[0]
-    names = ["scores_p", "scores_u"]
-    if parts[0].groups_p is not None:
-        rows = np.cumsum([0, *(sum(map(len, part.scores)) for part in parts)])
-        parts = [
-            replace(part, groups_p=part.groups_p + start, groups_u=part.groups_u + start)
-            for part, start in zip(parts, rows, strict=False)
-        ]
-        names += ["groups_p", "groups_u"]
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in names
-    }
-    return Evidence(**joined, crossfitted=True)
+    scores_p, scores_u = map(np.concatenate, zip(*(part.scores for part in parts), strict=True))
+    evidence = Evidence(scores_p, scores_u, crossfitted=True)
+    if parts[0].groups_p is None:
+        return evidence
+    starts = np.cumsum([0, *(sum(map(len, part.scores)) for part in parts[:-1])])
+    groups_p = [part.groups_p + start for part, start in zip(parts, starts, strict=True)]
+    groups_u = [part.groups_u + start for part, start in zip(parts, starts, strict=True)]
+    return replace(evidence, groups_p=np.concatenate(groups_p), groups_u=np.concatenate(groups_u))
 
 
 def _estimate_first(net: NetLike, samples: NetSamples, options: FitOptions) -> AlphaEstimate:
