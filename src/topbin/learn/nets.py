@@ -36,7 +36,6 @@ else:
     nn, Tensor, Dataset = torch.nn, torch.Tensor, torch.utils.data.Dataset
 
 NetLike = str | nn.Module  # a name in NETS, or a net of the user's
-Augment = Callable[[Tensor], Tensor]
 # Of each layer: its width in multiples of `width`, its kernel and its stride.
 _LAYERS = ((1, 3, 1), (1, 3, 1), (1, 3, 2), (2, 3, 1), (2, 3, 1), (2, 3, 2), (2, 3, 1), (2, 1, 1))
 # Of the fast net.
@@ -316,7 +315,7 @@ class Net:
     epochs: int = 200
     warm: int | None = None
     last: int = 10
-    augment: Augment | None = None
+    augment: Callable[[Tensor], Tensor] | None = None
     mirror: bool = False
     nets: int = 1
 

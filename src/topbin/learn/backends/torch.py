@@ -19,19 +19,7 @@ from topbin.core.errors import InputError
 from topbin.data.images import Images
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.loop import EpochLoss
-from topbin.learn.nets import (
-    NETS,
-    Augment,
-    Dataset,
-    Net,
-    NetLike,
-    Optim,
-    Tensor,
-    build_net,
-    default_optim,
-    nn,
-    torch,
-)
+from topbin.learn.nets import NETS, Dataset, Net, Optim, Tensor, build_net, default_optim, nn, torch
 from topbin.learn.risk import Learner, Loss, Risk
 from topbin.learn.rows import n_rows
 
@@ -98,7 +86,7 @@ class TorchBackend:
         optim: Optim,
         *,
         batch: int = 200,
-        augment: Augment | None = None,
+        augment: Callable[[Tensor], Tensor] | None = None,
         seed: int = 0,
         device: str = "auto",
         threads: int | None = None,
@@ -200,7 +188,9 @@ class TorchBackend:
         z_p, z_u = z.tensor_split([own_p.numel()])
         return self.team.whole(z_p, rows_p.numel()), self.team.whole(z_u, rows_u.numel())
 
-    def _logits(self, batch: Any, n: int, *, augment: Augment | None = None) -> Tensor:
+    def _logits(
+        self, batch: Any, n: int, *, augment: Callable[[Tensor], Tensor] | None = None
+    ) -> Tensor:
         batch = place(batch, self.device, self._dtype())
         if augment is not None:
             batch = augment(batch)
@@ -273,9 +263,9 @@ def torch_backend(
     X: Any,
     *,
     X_u: Any = None,
-    net: NetLike = "auto",
+    net: str | nn.Module = "auto",
     optim: Optim | None = None,
-    augment: Augment | None = None,
+    augment: Callable[[Tensor], Tensor] | None = None,
     batch: int | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -341,7 +331,7 @@ def name_for(net: str, shape: tuple[int, ...]) -> str:
     return {1: "uci-mlp", 3: "fast"}.get(len(shape), "mlp") if net == "auto" else net
 
 
-def kind_of(net: NetLike, X: Any) -> Net:
+def kind_of(net: str | nn.Module, X: Any) -> Net:
     """The row of `NETS` that a name means for rows like those of X; a user's net has the usual."""
     if not isinstance(net, str):
         return Net(type(net), lr=1e-4)
