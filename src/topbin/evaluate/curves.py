@@ -253,11 +253,11 @@ def precision_of_best(
     n = np.arange(1, likely.size + 1)
     value, *ends = (np.cumsum(each) / n for each in (likely, *likely_at))
     share = np.maximum(known_above.value, 1 / known_above.n)
-    relative = [limit / share for limit in Share(share, known_above.n).limits(confidence)]
-    parts = zip(Share(value, n * worth).limits(confidence), ends, relative, strict=True)
+    known = [limit / share * value for limit in Share(share, known_above.n).limits(confidence)]
+    sides = zip(Share(value, n * worth).limits(confidence), ends, known, strict=True)
     low, high = (
-        value + sign * np.sqrt(sum(np.maximum(0.0, sign * (end - value)) ** 2 for end in three))
-        for sign, three in zip((-1, 1), ([a, b, c * value] for a, b, c in parts), strict=True)
+        value + sign * np.sqrt(sum(np.maximum(0.0, sign * (end - value)) ** 2 for end in side))
+        for sign, side in zip((-1, 1), sides, strict=True)
     )
     return ListPrecision(value, np.maximum(0.0, low), np.minimum(1.0, high))
 

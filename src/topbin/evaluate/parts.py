@@ -430,23 +430,23 @@ def by_group(
     positives, its unlabeled rows in that of theirs.
     """
     of_p, of_u = groups.codes[is_positive], groups.codes[~is_positive]
-    sizes = [np.bincount(of, minlength=len(groups.names)) for of in (of_p, of_u)]
-    read = [k for k in range(len(groups.names)) if sizes[1][k]]
+    n_p, n_u = (np.bincount(of, minlength=len(groups.names)).tolist() for of in (of_p, of_u))
+    read = [k for k, n in enumerate(n_u) if n]
     comparisons = 1 if len(read) == 2 else len(read)
     shares = []
     for k in read if len(read) > 1 else ():
-        own, n_p, n_u = of_u == k, int(sizes[0][k]), int(sizes[1][k])
+        own = of_u == k
         part, rest = whole.seen(whole.f_u[own]), whole.seen(whole.f_u[~own])
         compared = whole.compare(part, rest, float(own.mean()), confidence, of_p == k)
         shares.append(
             GroupShare(
-                **asdict(compared), group=groups.names[k], n_p=n_p, n_u=n_u,
+                **asdict(compared), group=groups.names[k], n_p=n_p[k], n_u=n_u[k],
                 differs=compared.p_value * comparisons < 1 - confidence,
-                notes=tuple(_doubts(compared, n_p, comparisons)),
+                notes=tuple(_doubts(compared, n_p[k], comparisons)),
             )
         )  # fmt: skip
-    unread = [groups.names[k] for k in range(len(groups.names)) if not sizes[1][k]]
-    more = [f"{name}: no unlabeled rows, so no α" for name in unread]
+    sizes = zip(groups.names, n_u, strict=True)
+    more = [f"{name}: no unlabeled rows, so no α" for name, n in sizes if not n]
     if len(read) < 2:
         more.append("all unlabeled rows are in one group, so there is nothing to compare")
     return ByGroup(

@@ -180,12 +180,9 @@ def draw_weighted(
     expected = _shared_out(n, wanted, free)
     # Fractions are rounded at random, so that each stratum gets its number on average.
     passed = np.floor(np.cumsum(expected).round(9) + random.random()).astype(np.int64)
-    rows = np.concatenate(
-        [
-            random.choice(np.flatnonzero(is_free & (stratum == k)), count, False)
-            for k, count in enumerate(np.diff(passed, prepend=0))
-        ]
-    )
+    parts = (np.flatnonzero(is_free & (stratum == k)) for k in range(len(cuts) + 1))
+    pairs = zip(parts, np.diff(passed, prepend=0), strict=True)
+    rows = np.concatenate([random.choice(part, count, False) for part, count in pairs])
     rows = random.permutation(rows.astype(np.int64))
     sizes = tuple(np.bincount(stratum, minlength=len(cuts) + 1).tolist())
     return AuditSample(rows, stratum[rows], sizes, seed, cuts, tuple(expected.tolist()))
