@@ -197,7 +197,7 @@ def _hold_outs(
     """
     X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
     whole = replace(samples, X_p=X_p, X_u=X_u)
-    for inside, held in _splits(samples, plan, seed):
+    for inside, held in _splits(samples, plan.holdout, plan.nets or 1, seed):
         rows = whole.at(inside)
         if rows.weights is not None:
             mean = np.concatenate(rows.weights).mean()
@@ -207,14 +207,13 @@ def _hold_outs(
         yield rows, whole.at(held)
 
 
-def _splits(samples: NetSamples, plan: NetPlan, seed: int) -> Iterator[Split]:
+def _splits(samples: NetSamples, share: float, nets: int, seed: int) -> Iterator[Split]:
     """For each net, rows to train on and rows held out; those of P are numbered before those of U.
 
     A single net holds out a share of the rows, or of the groups the fold of that size: groups are
     held out whole. Several nets hold out one fold each, so that every row is held out once.
     """
     n_p, n_u = n_rows(samples.X_p), n_rows(samples.X_u)
-    share, nets = plan.holdout, plan.nets or 1
     if samples.together is None and nets == 1:
         rng = np.random.default_rng(seed)
         sides = split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)

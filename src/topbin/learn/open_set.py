@@ -426,7 +426,8 @@ class OpenSetClassifier(TEDnClassifier):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest of `classes_`."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        likeliest = self.predict_proba(X).argmax(axis=1)  # first: it checks that there was a fit
+        return np.asarray(self.classes_[likeliest])
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each of `classes_`, for rows drawn as the unlabeled were."""
