@@ -18,14 +18,13 @@ import numpy as np
 from scipy.special import expit, logit
 
 from topbin.core.checks import Floats, Scores
-from topbin.core.counting import Counts, count_above
 from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, listed
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
-from topbin.core.tails import Tails
+from topbin.core.tails import Counts, Tails, count_above
 from topbin.data.batch import Part
 from topbin.data.paths import SourceLike
 from topbin.data.table import Table, open_table, skipped
