@@ -52,14 +52,14 @@ from topbin.data.schema import Kind, Types, check_names, kinds_of, quoted
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns
 ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*"
-COUNTS = {  # what `_sqlite_type` must know of a column
-    "filled": "count({c})",
-    "integers": "sum(typeof({c}) = 'integer')",
-    "reals": "sum(typeof({c}) = 'real')",
-    "texts": "sum(typeof({c}) = 'text')",
-    "dates": f"sum(typeof({{c}}) = 'text' and {{c}} glob '{ISO_DATE}' "
-    "and julianday({c}) is not null)",
-}
+TYPE_OF_ALL = f"""case count({{c}})
+    when 0 then 'BLANK'
+    when sum(typeof({{c}}) = 'text' and {{c}} glob '{ISO_DATE}' and julianday({{c}}) is not null)
+        then 'TIMESTAMP'
+    when sum(typeof({{c}}) = 'integer') then 'BIGINT'
+    when sum(typeof({{c}}) in ('integer', 'real')) then 'DOUBLE'
+    when sum(typeof({{c}}) in ('integer', 'real', 'text')) then 'VARCHAR'
+    else 'BLOB' end"""
 READING = {  # what SQLite may do
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -154,15 +154,8 @@ def _sqlite_types(connection: sqlite3.Connection, query: str) -> tuple[Types, in
     types: Types = {}
     for start in range(0, len(columns), BATCH):
         batch = columns[start : start + BATCH]
-        asked = {
-            (column, name): count.format(c=identifier(column))
-            for column in batch
-            for name, count in COUNTS.items()
-        }
-        answer = ask(f"select {', '.join(asked.values())} from {query}").fetchone()
-        counts = dict(zip(asked, answer, strict=True))
-        for column in batch:
-            types[column] = _sqlite_type(**{name: counts[column, name] or 0 for name in COUNTS})
+        asked = ", ".join(TYPE_OF_ALL.format(c=identifier(column)) for column in batch)
+        types |= zip(batch, ask(f"select {asked} from {query}").fetchone(), strict=True)
     return types, rows
 
 
@@ -170,23 +163,13 @@ def _limited(connection: sqlite3.Connection, call: Callable[..., Any], *given: A
     return run_limited(partial(call, *given), connection.interrupt, QUERY_SECONDS)
 
 
-def _sqlite_type(filled: int, integers: int, reals: int, texts: int, dates: int) -> str:
-    if filled == 0:
-        return "BLANK"
-    if dates == filled:
-        return "TIMESTAMP"
-    if integers + reals == filled:
-        return "DOUBLE" if reals else "BIGINT"
-    return "VARCHAR" if integers + reals + texts == filled else "BLOB"
-
-
 def _sqlite_column(values: Sequence[Any], kind: Kind) -> pd.Series:
-    if kind == "date":
-        days = pd.to_datetime(pd.Series(values), format="ISO8601", errors="coerce")
-        return tidy_column(days, kind)
+    if kind not in ("date", "number"):
+        return _as_text(values)
+    column = pd.Series(values)
     if kind == "number":
-        return tidy_column(pd.to_numeric(pd.Series(values)), kind)
-    return _as_text(values)
+        return tidy_column(pd.to_numeric(column), kind)
+    return tidy_column(pd.to_datetime(column, format="ISO8601", errors="coerce"), kind)
 
 
 def _as_text(values: Sequence[Any]) -> pd.Series:
@@ -232,10 +215,7 @@ def open_postgres(connection: Duck, address: str, name: str, sql: str | None = N
 
 
 def fill_table(address: str, rows: Path, *, force: bool = False) -> None:
-    """Write the rows of a parquet file to a new table, all of them or none.
-
-    TB104 if the table exists, unless `force` replaces it.
-    """
+    """Write the rows of a parquet file to a new table, all or none; TB104 if it exists already."""
     table = urldefrag(address).fragment
     if not table:
         way_out = "Name one behind #: postgresql://host/database#scored"
@@ -366,16 +346,13 @@ def _sheets(path: str, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
     except (BadZipFile, KeyError, ValueError, OSError, broken) as error:
         raise InputError(
             "TB102",
-            f"{name} cannot be read: it is not an Excel workbook. Save it again, as .xlsx or as "
-            ".csv.",
+            f"{name} cannot be read: it is not an Excel workbook. Save it again, as .xlsx or .csv.",
         ) from error
-    try:
+    with closing(book):
         for sheet in book.worksheets:
             if sheet.sheet_state == "visible":
                 rows = [tuple(map(_value, row)) for row in sheet.iter_rows(values_only=True)]
                 yield sheet.title, _frame(rows, f'the sheet "{sheet.title}" of {name}')
-    finally:
-        book.close()
 
 
 def _value(cell: Any) -> Any:
