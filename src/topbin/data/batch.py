@@ -21,7 +21,7 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.core.formatting import counted
 from topbin.core.labels import NO_NUMBER, Coded, plain_word
 from topbin.core.optional import require
-from topbin.data.formats.written import Written, holds_number, is_missing, look_numeric
+from topbin.data.formats.written import Written, as_float, holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, WHOLE_TYPES, Kind, Types, check_columns, kinds_of
 
 Names = Sequence[str] | None
@@ -175,8 +175,8 @@ class Batch:
 class Part:
     """Some rows of a table; small, so that it can be sent to another machine and read there.
 
-    `types` are the columns and what they are read as, `first` is the place of the first row among
-    all rows of the table, and `size` the number of rows, where it is known.
+    `types` are what the columns are read as, `first` is the place of the first row in the table,
+    and `size` the number of rows, where it is known.
     """
 
     path: str
@@ -191,11 +191,7 @@ class Part:
     written: Mapping[str, Written] = field(default_factory=dict)  # dates, numbers in other forms
     ways: Mapping[str, str] = field(default_factory=dict)  # in which columns of these are read
     others: int = 0  # files beside the texts of a folder, which are no rows
-
-    @property
-    def id_column(self) -> str | None:
-        """A column that names rows and is never a feature."""
-        return None
+    id_column: str | None = None  # which names rows and is never a feature
 
     @property
     def empty(self) -> int:
@@ -472,9 +468,4 @@ def _number(word: Any) -> float | None:
     (0.5, nan, None)
     """
     text = plain_word(str(word).strip(' "'))  # JSON keeps its quotes
-    if text in NO_NUMBER:
-        return np.nan
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    return np.nan if text in NO_NUMBER else as_float(text)

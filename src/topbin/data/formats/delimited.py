@@ -12,7 +12,6 @@ which makes it again if the file changes.
 import codecs
 import csv
 import io
-import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -39,13 +38,14 @@ from topbin.data.formats.written import (
     MARKS,
     SPACES,
     Written,
+    as_float,
     formats_of,
     look_numeric,
     marks_of,
     pattern,
     separators,
 )
-from topbin.data.paths import Format, open_bytes, own_file
+from topbin.data.paths import Format, file_stamp, open_bytes, own_file
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -180,9 +180,7 @@ def _open_utf8(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimit
         file = Delimited(
             path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
         )  # fmt: skip
-        settled = _settle(connection, file)
-        numbered, texts = _numbered(connection, settled)
-        return replace(settled, written={**settled.written, **numbered}, number_texts=texts)
+        return _with_numbers(connection, _settle(connection, file))
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
@@ -222,19 +220,13 @@ def _check_header(file: str, header: list[str]) -> None:
             "Write it as parquet, or pass a sparse matrix to a classifier in Python.",
         )
     check_names(file, header)
-    if all(_is_fraction(name) for name in header):
+    numbers = [as_float(name) for name in header]
+    if all(number is not None and not number.is_integer() for number in numbers):
         raise InputError(
             "TB102",
             f"the first line of {file} holds numbers, so the columns have no names. "
             "Add a line of names at the top.",
         )
-
-
-def _is_fraction(text: str) -> bool:
-    try:
-        return not float(text).is_integer()
-    except ValueError:
-        return False
 
 
 def _sniff(connection: Duck, path: str, delimiter: str) -> Types:
@@ -291,15 +283,15 @@ def _samples(connection: Duck, file: Delimited) -> dict[str, str | None]:
     return dict(zip(unsure, row, strict=True))
 
 
-def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], frozenset[str]]:
-    """The columns of numbers that have a mark or separators, and how these can be read.
-
-    With them come columns of text whose cells seem to hold numbers and more.
-    """
-    asked = [c for c, type_ in file.types.items() if type_ in ("VARCHAR", "DOUBLE")]
-    asked = [c for c in asked if c not in file.written]
+def _with_numbers(connection: Duck, file: Delimited) -> Delimited:
+    """Find columns of numbers with marks or separators, and of text that seems to hold numbers."""
+    asked = [
+        c
+        for c, type_ in file.types.items()
+        if type_ in ("VARCHAR", "DOUBLE") and c not in file.written
+    ]
     if not asked:
-        return {}, frozenset()
+        return file
     names = ", ".join(identifier(c) for c in asked)
     rows = connection.rows(f"select {names} from {file.as_text} limit {FIRST_ROWS}")
     first = {c: [row[i] for row in rows if row[i] is not None] for i, c in enumerate(asked)}
@@ -313,7 +305,8 @@ def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], fr
             unsure.append(c)
     written |= _checked(connection, file, unsure)
     texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in written)
-    return written, frozenset(c for c in texts if look_numeric(first[c]))
+    numeric = frozenset(c for c in texts if look_numeric(first[c]))
+    return replace(file, written={**file.written, **written}, number_texts=numeric)
 
 
 def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[str, Written]:
@@ -458,9 +451,8 @@ def narrow_encoding(path: str, name: str) -> str | None:
 
 def utf8_copy(path: str, encoding: str) -> str:
     """The path of a copy of the file in UTF-8."""
-    state = os.stat(path)
     with COPYING:  # several threads may ask for one file
-        return _copy(path, encoding, state.st_mtime_ns, state.st_size)
+        return _copy(path, encoding, *file_stamp(path))
 
 
 @cache

@@ -24,6 +24,7 @@ ISO = "iso"  # dates in any other form stay text
 TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 SHAPE = re.compile(r"(\d{1,4})([-/. ])\d{1,2}\2(\d{1,4})(?: .{4,})?", re.ASCII)
 MARKS = {",": "comma", ".": "point"}
+OTHER_MARK = {",": ".", ".": ","}
 AS_TEXT = "text"  # numbers that are not plainly written stay text
 SPACES = " '’\u00a0\u202f"
 
@@ -102,7 +103,7 @@ def pattern(mark: str) -> str:
 
 def separators(mark: str) -> str:
     """What may stand between the digits of a number with this mark."""
-    return ("," if mark == "." else ".") + SPACES
+    return OTHER_MARK[mark] + SPACES
 
 
 def marks_of(texts: Iterable[str]) -> tuple[str, ...]:
@@ -111,19 +112,14 @@ def marks_of(texts: Iterable[str]) -> tuple[str, ...]:
     >>> marks_of(["1.234,56", "7"]), marks_of(["26,571", "980"]), marks_of(["3,5", "high"])
     ((',',), (',', '.'), ())
     """
-    fitting = list(MARKS)
-    for text in texts:
-        fitting = [mark for mark in fitting if re.fullmatch(pattern(mark), text)]
-        if not fitting:
-            break
-    return tuple(fitting)
+    texts = list(texts)
+    return tuple(mark for mark in MARKS if all(re.fullmatch(pattern(mark), text) for text in texts))
 
 
 def settle_orders(columns: Iterable[Place], given: Given) -> dict[str, str]:
     """The order of each column; TB118 if its dates fit two orders, or files differ.
 
-    One `given` order for all columns only decides where several fit; an order that is given for a
-    column by name is always used.
+    One `given` order for all columns decides where several fit; one given by name is always used.
 
     >>> day = "a.csv", "day", Written("03/04/2020", formats_of("03/04/2020"))
     >>> settle_orders([day], "mdy")
@@ -143,8 +139,7 @@ def settle_orders(columns: Iterable[Place], given: Given) -> dict[str, str]:
 def settle_decimals(columns: Iterable[Place], given: Given) -> dict[str, str]:
     """The mark of each column that is not plainly written; TB150 if files differ.
 
-    One `given` mark for all columns only decides where both fit; a mark that is given for a column
-    by name is always used.
+    One `given` mark for all columns decides where both fit; one given by name is always used.
 
     >>> pay = "a.csv", "pay", Written("26,571", {",": "DOUBLE", ".": "BIGINT"})
     >>> rate = "a.csv", "rate", Written("3,5", {",": "DOUBLE"})
@@ -271,7 +266,7 @@ def _as_read(written: Written, mark: str, *, in_doubt: bool) -> str:
     is_whole = written.ways[mark] == "BIGINT"
     has = "separated thousands" if is_whole else f"a decimal {MARKS[mark]}"
     read = f"{has}: {written.sample.strip()} is {written.read(mark)}"
-    other = "," if mark == "." else "."
+    other = OTHER_MARK[mark]
     if not in_doubt or other not in written.ways or written.read(other) == written.read(mark):
         return read
     instead = f'if it is {written.read(other)}, say --decimal {other} (decimal="{other}")'
@@ -333,13 +328,12 @@ def is_missing(text: str) -> bool:
     return plain_word(text) in NO_NUMBER
 
 
-def is_plain(text: str) -> bool:
-    """Whether a cell holds a number and nothing else."""
+def as_float(text: str) -> float | None:
+    """The number in a cell that holds nothing else; None for any other cell."""
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def holds_number(text: str) -> bool:
