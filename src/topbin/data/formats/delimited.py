@@ -62,7 +62,7 @@ LETTER = re.compile(r"[^\x00-\x7f\udc80-\udcff]")
 WORD = re.compile(r"\w*[^\x00-\x7f]\w*")
 COPYING = Lock()
 Key = tuple[str, str]  # a column, and what is asked about it
-ROWS, FILLED, SAMPLE = ("", "rows"), "filled", "sample"
+ROWS, SAMPLE = ("", "rows"), "sample"
 # A leading zero marks a code (a postcode, an account), not a number.
 NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
 FITS = {
@@ -250,20 +250,21 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
     }
     asked = {ROWS: "count(*)"}
     for column, kinds in doubtful.items():
-        tests = {FILLED: "{c} is not null", **{kind: FITS.get(kind, "true") for kind in kinds}}
+        c = identifier(column)
+        tests = {kind: FITS.get(kind, "true") for kind in kinds}
         tests |= {order: _written_as(form) for order, form in forms.get(column, {}).items()}
         for name, test in tests.items():
-            asked[column, name] = f"count(*) filter ({test.format(c=identifier(column))})"
-    counts, dated = _answers(connection, file, asked), {}
+            asked[column, name] = f"bool_and({test.format(c=c)}) filter ({c} is not null)"
+    fits, dated = _answers(connection, file, asked), {}  # NULL: there are no values
     for column, kinds in doubtful.items():
-        filled = counts[column, FILLED]
-        fitting = [kind for kind in kinds if counts[column, kind] == filled]
-        types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
+        fitting = [kind for kind in kinds if fits[column, kind]]
+        is_blank = fits[column, kinds[0]] is None
+        types[column] = "BLANK" if is_blank else (fitting or ["VARCHAR"])[0]
         tried = forms.get(column, {}).items()
-        formats = {order: form for order, form in tried if counts[column, order] == filled}
+        formats = {order: form for order, form in tried if fits[column, order]}
         if formats and not fitting:
             dated[column] = Written(str(seen[column]), formats)
-    return replace(file, own=types, types=types, size=counts[ROWS], written=dated)
+    return replace(file, own=types, types=types, size=fits[ROWS], written=dated)
 
 
 def _answers(connection: Duck, file: Delimited, asked: Mapping[Key, str]) -> dict[Key, Any]:
@@ -318,21 +319,16 @@ def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[
     for column in columns:
         c = identifier(column)
         asked[column, SAMPLE] = f"any_value({c}) filter (regexp_matches({c}, {signs}))"
-        tests = {FILLED: f"{c} is not null"}
-        tests |= {mark: f"regexp_full_match({c}, {literal(pattern(mark))})" for mark in MARKS}
-        tests |= {f"no {mark}": f"not contains({c}, '{mark}')" for mark in MARKS}
-        asked |= {(column, name): f"count(*) filter ({test})" for name, test in tests.items()}
+        for mark in MARKS:
+            asked[column, mark] = f"bool_and(regexp_full_match({c}, {literal(pattern(mark))}))"
+            asked[column, f"no {mark}"] = f"bool_and(not contains({c}, '{mark}'))"
     answers, written = _answers(connection, file, asked), {}
     for c in columns:
-        sample, filled = answers[c, SAMPLE], answers[c, FILLED]
-        marks = {
-            mark: "BIGINT" if answers[c, f"no {mark}"] == filled else "DOUBLE"
-            for mark in MARKS
-            if answers[c, mark] == filled
-        }
-        if sample is not None and marks:
+        fitting = [mark for mark in MARKS if answers[c, mark]]
+        ways = {mark: "BIGINT" if answers[c, f"no {mark}"] else "DOUBLE" for mark in fitting}
+        if ways and (sample := answers[c, SAMPLE]) is not None:
             is_plain = file.types[c] == "DOUBLE"
-            written[c] = Written(sample, marks, plain=is_plain, delimiter=file.delimiter)
+            written[c] = Written(sample, ways, plain=is_plain, delimiter=file.delimiter)
     return written
 
 
@@ -345,8 +341,9 @@ def _value(column: str, written: Written, way: str) -> str:
 
 
 def _written_as(form: str) -> str:
-    """The test that a value is a date in this format; a year of two digits is no year 20."""
-    return f"try_strptime({{c}}, {literal(form)}) >= '1000-01-01' and not {INFINITE}"
+    """A test whether a value is a date in this format; a year of two digits is no year 20."""
+    is_late = f"coalesce(try_strptime({{c}}, {literal(form)}) >= '1000-01-01', false)"
+    return f"{is_late} and not {INFINITE}"
 
 
 def _has_few_lines(file: Delimited) -> bool:
