@@ -127,16 +127,18 @@ class Feature:
             return column
         words = [] if self.mark else Cells.of(column, ".").words
         if words:
-            raise InputError(
-                "TB109",
-                f'column "{self.name}" was a number when the model was fitted and is a string now, '
-                f'such as "{shortened(words[0])}". Give it the type it had.',
-            )
+            now = f'is a string now, such as "{shortened(words[0])}"'
+            raise _of_another_type(self.name, "a number", now)
         return read_numbers(column, self.mark or ".")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that this feature uses."""
         return {key: v for key, v in asdict(self).items() if v not in ((), None, False, 0, "")}
+
+
+def _of_another_type(column: str, was: str, now: str) -> InputError:
+    before = f'column "{column}" was {was} when the model was fitted'
+    return InputError("TB109", f"{before} and {now}. Give it the type it had.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +260,7 @@ class Features:
                 fits = ("string", "vector")
             if (kind := table.kinds[name]) not in fits:
                 was = "text" if feature.kind == "text" else f"a {feature.kind}"
-                before = f'column "{name}" was {was} when the model was fitted'
-                now = f"is a {kind} in {table.name}"
-                raise InputError("TB109", f"{before} and {now}. Give it the type it had.")
+                raise _of_another_type(name, was, f"is a {kind} in {table.name}")
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
@@ -443,8 +443,7 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
             "Leave them blank, or drop the rows.",
         )
     if feature.kind == "boolean" and not np.isin(values[~column.missing], (0, 1)).all():
-        before = f'column "{feature.name}" was a boolean when the model was fitted'
-        raise InputError("TB109", f"{before}; now it is not.")
+        raise _of_another_type(feature.name, "a boolean", "holds other numbers now")
     return [values]
 
 
