@@ -128,7 +128,7 @@ def find_in_columns(
         find_useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
         for column in columns
     )
-    return tuple(finding for finding in findings if finding is not None)
+    return tuple(filter(None, findings))
 
 
 def find_useless(column: Column) -> Finding | None:
@@ -208,10 +208,10 @@ def free_text(column: Column) -> Finding | None:
     >>> free_text(as_columns({"note": notes})["note"]).code
     'free-text'
     """
-    seen = column.values[~column.missing]
-    if column.kind != "string" or seen.size < FEW_ROWS:
+    rows = np.count_nonzero(~column.missing)
+    if column.kind != "string" or rows < FEW_ROWS:
         return None
-    share = len(column.texts) / seen.size
+    share = len(column.texts) / rows
     if share >= DIFFERENT and _mean_of(column, lambda text: len(text.split())) >= WORDS_OF_A_TEXT:
         code, looks_like = "free-text", "free text"
     elif share >= NEARLY_ALL and _is_long(column) and _share_of(column, str.isalpha) >= LETTERS:
@@ -371,8 +371,8 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
     """
     if not files:
         return ()
-    is_also, was = ("is", "was") if files == 1 else ("are", "were")
-    shared = f"{counted(files, 'file')} {is_also} also among the known positives in {known}"
+    is_also, was = ("is also", "was") if files == 1 else ("are also", "were")
+    shared = f"{counted(files, 'file')} {is_also} among the known positives in {known}"
     words = f"{shared} and {was} left out of the unlabeled rows."
     return (Finding("shared-files", None, files, words),)
 
@@ -484,8 +484,7 @@ def find_groups(columns: Iterable[Column], *, by_name: bool = True) -> tuple[Fin
     >>> find_groups([Column("amount", "number", ids)])
     ()
     """
-    findings = (_group_finding(column, by_name) for column in columns)
-    return tuple(finding for finding in findings if finding is not None)
+    return tuple(filter(None, (_group_finding(column, by_name) for column in columns)))
 
 
 def _group_finding(column: Column, by_name: bool) -> Finding | None:

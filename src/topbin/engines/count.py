@@ -192,8 +192,7 @@ def tails_from(
 ) -> Tails:
     """Tails of the scores in files of any format that topbin reads, counted by an engine.
 
-    Equal, bit for bit, to `Tails.from_scores` on all rows at once. `estimate_alpha` reads it. The
-    parameters are those of `count_from`.
+    Equal, bit for bit, to `Tails.from_scores` on all rows at once.
 
     Parameters
     ----------
@@ -340,10 +339,10 @@ def _second_pass(
     cuts = {group: tails.cuts for group, tails in of_p.items()}
     if labels.n_n:
         task = Task(columns, partial(count_cuts, cuts, labels), Sums())
-        above = total(engine, over_chunks, parts, task)
     else:
         task = Task(replace(columns, label=None), partial(count_cuts, cuts, None), Sums())
-        above = total(engine, over_chunks, parts, task)
+    above = total(engine, over_chunks, parts, task)
+    if not labels.n_n:
         own = {group: np.append(t.above_p, t.n_p) for group, t in of_p.items()}
         above = {group: counts - own.get(group, 0) for group, counts in above.items()}
     if labels.n_u != sum(int(counts[-1]) for counts in above.values()):

@@ -11,7 +11,6 @@ says for sure which function made them.
 
 import hashlib
 import os
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
