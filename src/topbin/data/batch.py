@@ -30,7 +30,6 @@ CHUNK_ROWS = 100_000
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
-BYTE = 256
 FIRST_TEXTS = 200  # texts that show whether cells hold numbers
 ARROW_WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
@@ -444,7 +443,7 @@ def _code_series(column: pd.Series) -> Coded:
     if column.dtype.kind in "iu" and len(column):
         whole = column.to_numpy()
         low, high = int(whole.min()), int(whole.max())
-        if high - low < BYTE:  # whole numbers in a short range are their own codes
+        if high - low < 256:  # whole numbers in a short range are their own codes
             codes = (whole - whole.dtype.type(low)).astype(np.uint8)
             return Coded(list(range(low, high + 1)), codes)
     codes, values = column.factorize()

@@ -56,7 +56,6 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "image": ("string",),  # paths, which a net reads; if an encoder does, it is a vector
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
-TEXT_KINDS = ("string", "text")
 MOST_NUMBERS = 1 << 20  # that a column of a stored encoder may become
 
 
@@ -101,7 +100,7 @@ class Feature:
     @property
     def is_text(self) -> bool:
         """Whether the column holds text: words, categories, or paths of images."""
-        return self.kind in TEXT_KINDS or bool(self.shape or self.encoder)
+        return self.kind in ("string", "text") or bool(self.shape or self.encoder)
 
     @property
     def date_parts(self) -> tuple[str, ...]:

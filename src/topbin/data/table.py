@@ -30,7 +30,7 @@ from topbin.data.batch import (
     tidy_frame,
 )
 from topbin.data.formats import database, delimited, duck, parquet, text_files, written
-from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
+from topbin.data.formats.duck import Duck, DuckPart, Joined, coded_errors, connect
 from topbin.data.formats.written import Given, Place
 from topbin.data.paths import TXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
@@ -395,7 +395,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
     query = {"sql": sql} if format_.is_database else {}
     place = path if is_server else os.path.abspath(path)  # because a worker is in another folder
     try:
-        with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
+        with coded_errors(lambda words: f'"{path}" cannot be read: {words}'):
             part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
         if error.code == "TB102" and path.lower().endswith(TXT) and os.path.isfile(path):

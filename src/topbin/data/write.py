@@ -257,16 +257,13 @@ class _Record(Struct):
         return int(self.id), {response.value for response in self.responses.get(ANSWER, ())}
 
 
-def _task(row: int, shown: str) -> object:
-    return {"data": {"row": row, SHOWN: shown}}
-
-
-def _record(row: int, shown: str) -> object:
-    return {"id": str(row), "fields": {SHOWN: shown}, "metadata": {}, "suggestions": {},
-            "responses": {}, "vectors": {}}  # fmt: skip
-
-
-TOOLS: dict[str, Callable[[int, str], object]] = {"label-studio": _task, "argilla": _record}
+TOOLS: dict[str, Callable[[int, str], object]] = {
+    "label-studio": lambda row, shown: {"data": {"row": row, SHOWN: shown}},
+    "argilla": lambda row, shown: {
+        "id": str(row), "fields": {SHOWN: shown}, "metadata": {}, "suggestions": {},
+        "responses": {}, "vectors": {},
+    },
+}  # fmt: skip
 # What only the exports of a tool have.
 EXPORTS: dict[str, Any] = {"annotations": list[_Task], "responses": list[_Record]}
 

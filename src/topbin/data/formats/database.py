@@ -35,17 +35,8 @@ from topbin.core.errors import FileError, InputError, option
 from topbin.core.labels import NO_VALUE
 from topbin.core.optional import require
 from topbin.data.batch import FramePart, Part, tidy_column
-from topbin.data.formats.duck import (
-    QUERY_SECONDS,
-    Duck,
-    DuckPart,
-    connect,
-    duck_errors,
-    failed,
-    identifier,
-    one_select,
-    run_limited,
-)
+from topbin.data.formats import duck
+from topbin.data.formats.duck import DuckPart, failed, identifier
 from topbin.data.formats.parquet import open_address
 from topbin.data.paths import Format, own_file
 from topbin.data.schema import Kind, Types, check_names, kinds_of, quoted
@@ -108,8 +99,8 @@ def subquery(sql: str) -> str:
 def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
     """The only table of a database, or the rows of a query."""
     with (
-        duck_errors(lambda words: f"{name} cannot be opened: {words}"),
-        connect(database=path, seconds=QUERY_SECONDS) as connection,
+        duck.coded_errors(lambda words: f"{name} cannot be opened: {words}"),
+        duck.connect(database=path, seconds=duck.QUERY_SECONDS) as connection,
     ):
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
         tables = [row[0] for row in connection.rows(listing)]
@@ -160,7 +151,7 @@ def _sqlite_types(connection: sqlite3.Connection, query: str) -> tuple[Types, in
 
 
 def _limited(connection: sqlite3.Connection, call: Callable[..., Any], *given: Any) -> Any:
-    return run_limited(partial(call, *given), connection.interrupt, QUERY_SECONDS)
+    return duck.run_limited(partial(call, *given), connection.interrupt, duck.QUERY_SECONDS)
 
 
 def _sqlite_column(values: Sequence[Any], kind: Kind) -> pd.Series:
@@ -200,7 +191,7 @@ def is_server(path: Any) -> bool:
     return isinstance(path, str) and path.startswith(SCHEMES)
 
 
-def open_postgres(connection: Duck, address: str, name: str, sql: str | None = None) -> Part:
+def open_postgres(connection: duck.Duck, address: str, name: str, sql: str | None = None) -> Part:
     """The rows of a query, of the table that the address names, or of the only table."""
     with _transaction(address, "TB102" if sql is None else "TB113") as cursor:
         for setting in READ_ONLY:
@@ -260,7 +251,7 @@ def _as_arrow(field: Any) -> str:
 
 def _copy(cursor: Any, query: str, place: Path) -> None:
     """Write the rows of a query to a parquet file, a batch at a time."""
-    limited = partial(run_limited, stop=cursor.adbc_cancel, seconds=QUERY_SECONDS)
+    limited = partial(duck.run_limited, stop=cursor.adbc_cancel, seconds=duck.QUERY_SECONDS)
     limited(lambda: cursor.execute(query))
     reader = cursor.fetch_record_batch()
     with _package("pyarrow.parquet").ParquetWriter(place, reader.schema) as writer:
@@ -327,12 +318,12 @@ def open_excel(_: Any, path: str, name: str, sql: str | None = None) -> FramePar
 def _query_sheets(sheets: dict[str, pd.DataFrame], name: str, sql: str) -> pd.DataFrame:
     """The rows of a query in which the sheets are tables."""
     with (
-        duck_errors(lambda words: failed(name, "TB113", words), "TB113"),
-        connect(seconds=QUERY_SECONDS) as connection,
+        duck.coded_errors(lambda words: failed(name, "TB113", words), "TB113"),
+        duck.connect(seconds=duck.QUERY_SECONDS) as connection,
     ):
         for title, frame in sheets.items():
             connection.raw.register(title, frame)
-        frames = list(connection.frames(one_select(sql), 1 << 30))
+        frames = list(connection.frames(duck.one_select(sql), 1 << 30))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 

@@ -126,7 +126,7 @@ def interrupt() -> None:
 
 
 @contextmanager
-def duck_errors(explain: Callable[[str], str], code: str = "TB102") -> Iterator[None]:
+def coded_errors(explain: Callable[[str], str], code: str = "TB102") -> Iterator[None]:
     """DuckDB's errors as coded ones; `explain` makes a sentence of DuckDB's words."""
     try:
         yield
@@ -243,7 +243,7 @@ class DuckPart(Part):
         limit = QUERY_SECONDS if self.is_database or self.query is not None else None
         database = self.path if self.is_database else ""
         with (
-            duck_errors(self.explain, self.code),
+            coded_errors(self.explain, self.code),
             connect(self.paths, database=database, threads=self.threads, seconds=limit) as duck,
         ):
             self.prepare(duck)
