@@ -24,7 +24,7 @@ from topbin.core.optional import require
 from topbin.data.formats.written import Written, as_float, holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, WHOLE_TYPES, Kind, Types, check_columns, kinds_of
 
-Names = Sequence[str] | None
+ColumnNames = Sequence[str] | None
 Places = NDArray[np.int64]
 CHUNK_ROWS = 100_000
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
@@ -233,7 +233,7 @@ class Part:
         """The rows in order, at most about `rows` at a time: tidy frames, or Arrow rows."""
         raise NotImplementedError  # each format says this about its files
 
-    def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
+    def batches(self, columns: ColumnNames = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows."""
         types = {c: self.types[c] for c in (self.types if columns is None else columns)}
         kinds, done = kinds_of(types), 0

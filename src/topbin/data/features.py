@@ -410,8 +410,7 @@ def _learn_vectors(feature: Feature, column: Column) -> Feature:
 
 
 def _with_scale(feature: Feature, arrays: Sequence[Floats]) -> Feature:
-    pairs = [_center_and_scale(values) for values in arrays]
-    center, scale = zip(*pairs, strict=True)
+    center, scale = zip(*map(_center_and_scale, arrays), strict=True)
     return replace(feature, center=center, scale=scale)
 
 

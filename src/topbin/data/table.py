@@ -20,8 +20,8 @@ from topbin.core.formatting import counted, listed
 from topbin.data import vectors
 from topbin.data.batch import (
     Batch,
+    ColumnNames,
     FramePart,
-    Names,
     Part,
     add_columns,
     join,
@@ -31,7 +31,7 @@ from topbin.data.batch import (
 )
 from topbin.data.formats import database, delimited, duck, parquet, text_files, written
 from topbin.data.formats.duck import Duck, DuckPart, Joined, coded_errors, connect
-from topbin.data.formats.written import Given, Place
+from topbin.data.formats.written import Given, Written
 from topbin.data.paths import TXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
 from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
@@ -117,7 +117,7 @@ class Table:
         places = zip(parts, sizes, accumulate(sizes, initial=0), strict=False)
         return [replace(part, first=first, size=size) for part, size, first in places if size]
 
-    def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
+    def batches(self, columns: ColumnNames = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows.
 
         Memory does not grow with the table. A column that one of the files lacks is blank there.
@@ -137,7 +137,7 @@ class Table:
                 yield replace(batch, first=first)
                 first += batch.rows
 
-    def whole(self, columns: Names = None) -> Batch:
+    def whole(self, columns: ColumnNames = None) -> Batch:
         """All rows at once; TB001 if there are none."""
         batches = list(self.batches(columns))
         if not batches:
@@ -157,8 +157,8 @@ def open_table(
     source: Any,
     *,
     sql: str | None = None,
-    columns: Names = None,
-    needed: Names = None,
+    columns: ColumnNames = None,
+    needed: ColumnNames = None,
     skip_bad: bool = False,
     dates: Given = None,
     decimal: Given = None,
@@ -210,7 +210,7 @@ def read_table(
     source: Any,
     *,
     sql: str | None = None,
-    columns: Names = None,
+    columns: ColumnNames = None,
     dates: Given = None,
     decimal: Given = None,
 ) -> Batch:
@@ -300,7 +300,7 @@ def _opened(
 
 
 def _agreed(
-    tables: Sequence[Table], dates: Given, decimal: Given, needed: Names = None
+    tables: Sequence[Table], dates: Given, decimal: Given, needed: ColumnNames = None
 ) -> list[Table]:
     """The same tables, with one order of dates, one decimal mark and one type per column."""
     files = [file for table in tables for file in table.files]
@@ -320,27 +320,27 @@ def _agreed(
     return agreed
 
 
-def _written(files: Iterable[Part], needed: Names, *, are_dates: bool) -> list[Place]:
+def _written(files: Iterable[Part], needed: ColumnNames, *, are_dates: bool) -> list[Written]:
     """The needed columns of dates, or of numbers, that can be read in several ways, by file."""
     return [
-        (file.name, column, forms)
+        form
         for file in files
-        for column, forms in file.written.items()
-        if forms.is_date == are_dates and (needed is None or column in needed)
+        for form in file.written.values()
+        if form.is_date == are_dates and (needed is None or form.column in needed)
     ]
 
 
-def _numbers(files: Sequence[Part], needed: Names) -> list[Place]:
+def _numbers(files: Sequence[Part], needed: ColumnNames) -> list[Written]:
     """The columns of each file that hold numbers with marks, if they are numbers in all files."""
-    places = _written(files, needed, are_dates=False)
-    known = {(file, column) for file, column, _ in places}
+    numbers = _written(files, needed, are_dates=False)
+    known = {(form.file, form.column) for form in numbers}
     words = {
         column
         for file in files
         for column, kind in kinds_of(file.types).items()
         if kind not in ("number", "blank") and (file.name, column) not in known
     }
-    return [place for place in places if place[1] not in words]
+    return [form for form in numbers if form.column not in words]
 
 
 def _paths(source: SourceLike) -> list[str]:

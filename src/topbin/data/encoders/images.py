@@ -37,7 +37,7 @@ DESCRIPTION, MODEL = "encoder.json", "model.onnx"
 MOST_BYTES = 2 << 30  # of a model
 AT_ONCE = 32  # images that the encoder reads at once
 CLOSE = 1e-3  # how near to its description an encoder must be, as a part of the largest number
-SCALED = b"bicubic "
+SCALED = b"bicubic "  # in the digest, so that vectors of images scaled otherwise are not mixed in
 NONE = "none"  # no encoder: a net is trained
 SIDE, MEAN, SCALE = 224, (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
 Channels = tuple[float, float, float]
@@ -118,10 +118,7 @@ class ImageEncoder:
 
     @cached_property
     def digest(self) -> str:
-        """Which encoder it is: SHA-256 over the description, which has that of the model.
-
-        How images are scaled is part of it, so that vectors of another way are not mixed in.
-        """
+        """Which encoder it is: SHA-256 over the description, which has that of the model."""
         return hashlib.sha256(SCALED + msgspec.json.encode(self.about)).hexdigest()
 
     def vectors(

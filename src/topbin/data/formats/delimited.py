@@ -109,8 +109,7 @@ class Delimited(DuckPart):
         if self.encoding != WINDOWS:
             return f"{note}."
         with open(self.file, encoding=UTF_8) as handle:
-            matches = (match for line in handle if (match := WORD.search(line)))
-            word = next((match[0] for match in matches), "")
+            word = next((match[0] for match in map(WORD.search, handle) if match), "")
         return f'{note}, such as "{word}". If that looks wrong, save the file as UTF-8.'
 
     def read_written(self, ways: Mapping[str, str]) -> "Delimited":
@@ -164,8 +163,8 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
     try:
         copy = utf8_copy(path, encoding)
     except UnicodeDecodeError as error:
-        message = f"{name} cannot be read: it begins as UTF-16 text, and is damaged: {error}."
-        raise InputError("TB102", message) from error
+        damage = f"it begins as UTF-16 text, and is damaged: {error}."
+        raise InputError("TB102", f"{name} cannot be read: {damage}") from error
     with connect([copy]) as own:
         return replace(_open_utf8(own, copy, name, tabs=tabs), path=path, encoding=encoding)
 
@@ -200,14 +199,14 @@ def _header(path: str, name: str, tabs: bool) -> tuple[str, list[str]]:
     if b"\0" in head[:1000]:
         raise InputError("TB102", f"{name} holds binary data, not text.")
     text = head.decode("utf-8-sig", errors="replace")
-    choices = []
+    headers: dict[str, list[str]] = {",": []}
     for delimiter in "\t" if tabs else DELIMITERS:
         with suppress(csv.Error, StopIteration):
-            header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-            choices.append((delimiter, header))
-    delimiter, header = max(choices, key=lambda choice: len(choice[1]), default=(",", []))
-    _check_header(name, header)
-    return delimiter, header
+            lines = io.StringIO(text, newline="")
+            headers[delimiter] = next(csv.reader(lines, delimiter=delimiter))
+    delimiter = max(headers, key=lambda delimiter: len(headers[delimiter]))
+    _check_header(name, headers[delimiter])
+    return delimiter, headers[delimiter]
 
 
 def _check_header(file: str, header: list[str]) -> None:
@@ -263,7 +262,7 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
         tried = forms.get(column, {}).items()
         formats = {order: form for order, form in tried if fits[column, order]}
         if formats and not fitting:
-            dated[column] = Written(str(seen[column]), formats)
+            dated[column] = Written(file.name, column, str(seen[column]), formats)
     return replace(file, own=types, types=types, size=fits[ROWS], written=dated)
 
 
@@ -301,7 +300,7 @@ def _with_numbers(connection: Duck, file: Delimited) -> Delimited:
         plain, marks = file.types[c] == "DOUBLE", marks_of(seen)
         pointed = next((value for value in seen if "." in value), "")
         if plain and pointed and "," not in marks:
-            written[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
+            written[c] = Written(file.name, c, pointed, {".": "DOUBLE"}, plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
     written |= _checked(connection, file, unsure)
@@ -327,8 +326,10 @@ def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[
         fitting = [mark for mark in MARKS if answers[c, mark]]
         ways = {mark: "BIGINT" if answers[c, f"no {mark}"] else "DOUBLE" for mark in fitting}
         if ways and (sample := answers[c, SAMPLE]) is not None:
-            is_plain = file.types[c] == "DOUBLE"
-            written[c] = Written(sample, ways, plain=is_plain, delimiter=file.delimiter)
+            written[c] = Written(
+                file.name, c, sample, ways, plain=file.types[c] == "DOUBLE",
+                delimiter=file.delimiter,
+            )  # fmt: skip
     return written
 
 
@@ -357,13 +358,13 @@ def _has_few_lines(file: Delimited) -> bool:
 
 def complaint(path: str, name: str, delimiter: str, error: str) -> str:
     """What is wrong, by the plainest cause that can be shown; the parser's words if none can."""
+    shown = next((line for line in error.splitlines() if line.strip()), "")
     for find in (_bad_bytes, partial(_bad_rows, delimiter), _mixed_line_ends):
         with open_bytes(path, name) as handle:
-            shown = find(handle)
-        if shown:
-            return f"{name} cannot be read: {shown}"
-    first = next((line for line in error.splitlines() if line.strip()), "")
-    return f"{name} cannot be read: {first}"
+            if cause := find(handle):
+                shown = cause
+                break
+    return f"{name} cannot be read: {shown}"
 
 
 def _bad_bytes(handle: IO[bytes]) -> str:

@@ -96,8 +96,8 @@ def _open(connection: Duck, path: str, name: str) -> ParquetFile:
     relation = f"read_parquet({path_literal(path)}, hive_partitioning=false)"
     part = open_relation(connection, path, name, relation)
     schema = f"parquet_schema({path_literal(path)})"
-    listed = connection.rows(f"select num_children, name, logical_type from {schema}")
-    columns = _top_level(listed)
+    query = f"select num_children, name, logical_type from {schema}"
+    columns = _top_level(connection.rows(query))
     check_names(name, [column for column, _ in columns])
     # DuckDB before 2 calls a column that only has null one of integers.
     blank = {column for column, meaning in columns if meaning == "NullType()"}

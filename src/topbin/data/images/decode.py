@@ -240,10 +240,7 @@ def decode_chunks(
 
 
 def decode_chunk(target: Target, chunk: Chunk) -> Answer:
-    """Decode some files, here and now; so few that their pixels stay in the cache.
-
-    The pixels are written, not mapped, because mapped pages count as memory of this process.
-    """
+    """Decode some files, here and now; so few that their pixels stay in the cache."""
     channels, height, width = target.shape
     pixels = np.empty((len(chunk), height, width, channels), np.uint8)
     rows, bad = np.zeros(len(chunk), ROW), dict[str, str]()
@@ -260,7 +257,7 @@ def decode_chunk(target: Target, chunk: Chunk) -> Answer:
             head, digest = one.header, np.frombuffer(one.sum, np.uint8)
             rows[k] = 1, 0, digest, head.width, head.height, head.grey
     rows["key"] = pixel_keys(pixels.transpose(0, 3, 1, 2)) * rows["done"]
-    with open(target.file, "r+b") as file:
+    with open(target.file, "r+b") as file:  # not mapped: mapped pages count as memory
         for (i, path), image in zip(chunk, pixels, strict=True):
             if path not in bad:
                 file.seek(target.start + i * image.size)
@@ -297,7 +294,7 @@ def _helper() -> Iterator[Callable[[Target, Chunk], Answer]]:
     code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
     pipe, silent = subprocess.PIPE, subprocess.DEVNULL
     try:  # in a session of its own, where Ctrl-C does not reach it
-        process = subprocess.Popen(
+        process: Any = subprocess.Popen(
             [sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=silent,
             start_new_session=True,
         )  # fmt: skip
@@ -306,8 +303,6 @@ def _helper() -> Iterator[Callable[[Target, Chunk], Answer]]:
         return
 
     def ask(target: Target, chunk: Chunk) -> Answer:
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
             pickle.dump((target, chunk), process.stdin)
             process.stdin.flush()
@@ -330,6 +325,5 @@ def serve() -> None:
     keep_freed_memory()  # of this process, which only decodes
     with quiet_pillow(), suppress(EOFError):
         while True:
-            answer = decode_chunk(*pickle.load(sys.stdin.buffer))
-            pickle.dump(answer, sys.stdout.buffer)
+            pickle.dump(decode_chunk(*pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
             sys.stdout.buffer.flush()
