@@ -22,9 +22,8 @@ from topbin.core.formatting import counted
 from topbin.core.labels import NO_NUMBER, Coded, plain_word
 from topbin.core.optional import require
 from topbin.data.formats.written import Written, as_float, holds_number, is_missing, look_numeric
-from topbin.data.schema import TYPICAL, WHOLE_TYPES, Kind, Types, check_columns, kinds_of
+from topbin.data.schema import TYPICAL, WHOLE_TYPES, Chosen, Kind, Types, check_columns, kinds_of
 
-ColumnNames = Sequence[str] | None
 Places = NDArray[np.int64]
 CHUNK_ROWS = 100_000
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
@@ -113,6 +112,11 @@ class Batch:
         check_columns(columns, list(self.kinds), self.name)
         kinds = {column: self.kinds[column] for column in columns}
         data = self.data[list(columns)] if self.is_tidy else self.data.select(list(columns))
+        return replace(self, data=data, kinds=kinds)
+
+    def with_blanks(self, kinds: dict[str, Kind]) -> "Batch":
+        """These columns, in this order; those that are not there are blank."""
+        data = tidy_frame(self.frame.reindex(columns=list(kinds)), kinds)
         return replace(self, data=data, kinds=kinds)
 
     def take(self, index: Any) -> "Batch":
@@ -233,7 +237,7 @@ class Part:
         """The rows in order, at most about `rows` at a time: tidy frames, or Arrow rows."""
         raise NotImplementedError  # each format says this about its files
 
-    def batches(self, columns: ColumnNames = None, rows: int | None = None) -> Iterator[Batch]:
+    def batches(self, columns: Chosen = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows."""
         types = {c: self.types[c] for c in (self.types if columns is None else columns)}
         kinds, done = kinds_of(types), 0

@@ -29,21 +29,14 @@ from topbin.core.formatting import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.data.batch import Part
-from topbin.data.columns import (
-    NEARLY_ALL,
-    Cells,
-    Column,
-    as_columns,
-    mixed_units,
-    numeric_marks,
-    readings,
-)
+from topbin.data.columns import Cells, Column, as_columns, mixed_units, numeric_marks, readings
 from topbin.data.formats.written import OTHER_MARK, NumberCell, as_float
 from topbin.data.paths import is_image_name
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50
 FEW_ROWS = 20
+NEARLY_ALL = 0.95  # of the values are different
 WORDS_OF_A_TEXT, DIFFERENT = 4, 0.5
 LONG, LETTERS, DIGITS = 20, 0.9, 0.15  # a long string; the share of letters in one without words
 LOOKED_AT = 1000  # texts of a column

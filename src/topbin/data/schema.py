@@ -9,6 +9,7 @@ from topbin.core.errors import InputError
 
 Kind = Literal["number", "boolean", "date", "string", "vector", "blank", "other"]
 Types = dict[str, str]
+Chosen = Sequence[str] | None  # columns; None: all
 WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 HUGE = ("HUGEINT", "UBIGINT", "UHUGEINT")  # frames hold them as floats
 KINDS: dict[str, Kind] = {
@@ -104,7 +105,7 @@ def check_names(where: str, names: Iterable[str]) -> None:
         seen[name.casefold()] = name
 
 
-def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | None = None) -> Types:
+def merge_types(tables: Sequence[tuple[str, Types]], needed: Chosen = None) -> Types:
     """One type per column for several tables, or TB106 with the columns that do not match.
 
     With `needed`, only these columns must match; of the others a table may lack some, and columns
@@ -130,9 +131,7 @@ def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | Non
     return merged
 
 
-def _check_same_columns(
-    first: str, a: Types, second: str, b: Types, needed: Sequence[str] | None
-) -> None:
+def _check_same_columns(first: str, a: Types, second: str, b: Types, needed: Chosen) -> None:
     wanted = a.keys() | b.keys() if needed is None else set(needed)
     lacking = ((second, a.keys() - b.keys()), (first, b.keys() - a.keys()))
     gaps = [(name, sorted(columns & wanted)) for name, columns in lacking]

@@ -18,22 +18,12 @@ import pandas as pd
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted, listed
 from topbin.data import vectors
-from topbin.data.batch import (
-    Batch,
-    ColumnNames,
-    FramePart,
-    Part,
-    add_columns,
-    join,
-    no_rows,
-    not_a_table,
-    tidy_frame,
-)
+from topbin.data.batch import Batch, FramePart, Part, add_columns, join, no_rows, not_a_table
 from topbin.data.formats import database, delimited, duck, parquet, text_files, written
 from topbin.data.formats.duck import Duck, DuckPart, Joined, coded_errors, connect
 from topbin.data.formats.written import Given, Written
 from topbin.data.paths import TXT, Format, SourceLike, find_files, format_of, is_address
-from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
+from topbin.data.schema import ONE_TEXT, Chosen, Kind, Types, check_columns, kinds_of, merge_types
 from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
 
 FORMATS: tuple[Format, ...] = (
@@ -117,7 +107,7 @@ class Table:
         places = zip(parts, sizes, accumulate(sizes, initial=0), strict=False)
         return [replace(part, first=first, size=size) for part, size, first in places if size]
 
-    def batches(self, columns: ColumnNames = None, rows: int | None = None) -> Iterator[Batch]:
+    def batches(self, columns: Chosen = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows.
 
         Memory does not grow with the table. A column that one of the files lacks is blank there.
@@ -131,13 +121,11 @@ class Table:
         for file in self.files if one is None else (one,):
             here = [name for name in names if name in file.types]
             for batch in file.batches(here, rows):
-                if here != names:
-                    data = tidy_frame(batch.frame.reindex(columns=names), kinds)
-                    batch = replace(batch, data=data, kinds=kinds)
-                yield replace(batch, first=first)
+                whole = batch if here == names else batch.with_blanks(kinds)
+                yield replace(whole, first=first)
                 first += batch.rows
 
-    def whole(self, columns: ColumnNames = None) -> Batch:
+    def whole(self, columns: Chosen = None) -> Batch:
         """All rows at once; TB001 if there are none."""
         batches = list(self.batches(columns))
         if not batches:
@@ -157,8 +145,8 @@ def open_table(
     source: Any,
     *,
     sql: str | None = None,
-    columns: ColumnNames = None,
-    needed: ColumnNames = None,
+    columns: Chosen = None,
+    needed: Chosen = None,
     skip_bad: bool = False,
     dates: Given = None,
     decimal: Given = None,
@@ -210,7 +198,7 @@ def read_table(
     source: Any,
     *,
     sql: str | None = None,
-    columns: ColumnNames = None,
+    columns: Chosen = None,
     dates: Given = None,
     decimal: Given = None,
 ) -> Batch:
@@ -300,7 +288,7 @@ def _opened(
 
 
 def _agreed(
-    tables: Sequence[Table], dates: Given, decimal: Given, needed: ColumnNames = None
+    tables: Sequence[Table], dates: Given, decimal: Given, needed: Chosen = None
 ) -> list[Table]:
     """The same tables, with one order of dates, one decimal mark and one type per column."""
     files = [file for table in tables for file in table.files]
@@ -320,7 +308,7 @@ def _agreed(
     return agreed
 
 
-def _written(files: Iterable[Part], needed: ColumnNames, *, are_dates: bool) -> list[Written]:
+def _written(files: Iterable[Part], needed: Chosen, *, are_dates: bool) -> list[Written]:
     """The needed columns of dates, or of numbers, that can be read in several ways, by file."""
     return [
         form
@@ -330,7 +318,7 @@ def _written(files: Iterable[Part], needed: ColumnNames, *, are_dates: bool) -> 
     ]
 
 
-def _numbers(files: Sequence[Part], needed: ColumnNames) -> list[Written]:
+def _numbers(files: Sequence[Part], needed: Chosen) -> list[Written]:
     """The columns of each file that hold numbers with marks, if they are numbers in all files."""
     numbers = _written(files, needed, are_dates=False)
     known = {(form.file, form.column) for form in numbers}

@@ -25,26 +25,9 @@ import duckdb
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.labels import NO_VALUE
-from topbin.data.formats.duck import (
-    INFINITE,
-    Duck,
-    DuckPart,
-    connect,
-    identifier,
-    literal,
-    path_literal,
-)
-from topbin.data.formats.written import (
-    MARKS,
-    SPACES,
-    Written,
-    as_float,
-    formats_of,
-    look_numeric,
-    marks_of,
-    pattern,
-    separators,
-)
+from topbin.data.formats import duck, written
+from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
+from topbin.data.formats.written import MARKS, Written, as_float, pattern
 from topbin.data.paths import Format, file_stamp, open_bytes, own_file
 from topbin.data.schema import Types, check_names, kind_of
 
@@ -163,7 +146,7 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
     except UnicodeDecodeError as error:
         damage = f"it begins as UTF-16 text, and is damaged: {error}."
         raise InputError("TB102", f"{name} cannot be read: {damage}") from error
-    with connect([copy]) as own:
+    with duck.connect([copy]) as own:
         return replace(_open_utf8(own, copy, name, tabs=tabs), path=path, encoding=encoding)
 
 
@@ -237,7 +220,7 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
     whole = _has_few_lines(file)
     seen = _samples(connection, file)
-    forms = {column: formats_of(sample) for column, sample in seen.items() if sample}
+    forms = {column: written.formats_of(sample) for column, sample in seen.items() if sample}
     types = file.types | {column: "BLANK" for column, sample in seen.items() if sample is None}
     types |= {column: "DATE" for column, orders in forms.items() if orders}
     doubtful = {
@@ -290,25 +273,25 @@ def _with_numbers(connection: Duck, file: Delimited) -> Delimited:
     names = ", ".join(identifier(c) for c in asked)
     rows = connection.rows(f"select {names} from {file.as_text} limit {FIRST_ROWS}")
     first = {c: [row[i] for row in rows if row[i] is not None] for i, c in enumerate(asked)}
-    written, unsure = {}, []
+    numbers, unsure = {}, []
     for c, seen in first.items():
-        plain, marks = file.types[c] == "DOUBLE", marks_of(seen)
+        plain, marks = file.types[c] == "DOUBLE", written.marks_of(seen)
         pointed = next((value for value in seen if "." in value), "")
         if plain and pointed and "," not in marks:
-            written[c] = Written(file.name, c, pointed, {".": "DOUBLE"}, plain=True)
+            numbers[c] = Written(file.name, c, pointed, {".": "DOUBLE"}, plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
-    written |= _checked(connection, file, unsure)
-    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in written)
-    numeric = frozenset(c for c in texts if look_numeric(first[c]))
-    return replace(file, written={**file.written, **written}, number_texts=numeric)
+    numbers |= _checked(connection, file, unsure)
+    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in numbers)
+    numeric = frozenset(c for c in texts if written.look_numeric(first[c]))
+    return replace(file, written={**file.written, **numbers}, number_texts=numeric)
 
 
 def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[str, Written]:
     """The marks that all values of these columns fit, from one pass."""
     if not columns:
         return {}
-    signs = literal(f"[,.{SPACES}]")
+    signs = literal(f"[,.{written.SPACES}]")
     asked: dict[Key, str] = {}
     for column in columns:
         c = identifier(column)
@@ -316,21 +299,21 @@ def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[
         for mark in MARKS:
             asked[column, mark] = f"bool_and(regexp_full_match({c}, {literal(pattern(mark))}))"
             asked[column, f"no {mark}"] = f"bool_and(not contains({c}, '{mark}'))"
-    answers, written = _answers(connection, file, asked), {}
+    answers, numbers = _answers(connection, file, asked), {}
     for c in columns:
         fitting = [mark for mark in MARKS if answers[c, mark]]
         ways = {mark: "BIGINT" if answers[c, f"no {mark}"] else "DOUBLE" for mark in fitting}
         if ways and (sample := answers[c, SAMPLE]) is not None:
             plain = file.types[c] == "DOUBLE"
-            written[c] = Written(file.name, c, sample, ways, plain, file.delimiter)
-    return written
+            numbers[c] = Written(file.name, c, sample, ways, plain, file.delimiter)
+    return numbers
 
 
-def _value(column: str, written: Written, way: str) -> str:
+def _value(column: str, form: Written, way: str) -> str:
     """A date in SQL, or a number as every reader of numbers takes it: digits, and a point."""
-    if written.is_date:
-        return f"strptime({identifier(column)}, {literal(written.ways[way])})"
-    signs = literal(f"[{separators(way)}]")
+    if form.is_date:
+        return f"strptime({identifier(column)}, {literal(form.ways[way])})"
+    signs = literal(f"[{written.separators(way)}]")
     return f"replace(regexp_replace({identifier(column)}, {signs}, '', 'g'), '{way}', '.')"
 
 

@@ -34,16 +34,8 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted, listed
 from topbin.core.options import BadImages
-from topbin.data.images import SMALLEST, Images, OnProgress, images_at_once
-from topbin.data.images.decode import (
-    ROW,
-    BadImage,
-    Header,
-    Target,
-    decode_chunks,
-    quiet_pillow,
-    read_header,
-)
+from topbin.data.images import SMALLEST, Images, OnProgress, decode, images_at_once
+from topbin.data.images.decode import ROW, Header
 from topbin.data.paths import file_stamp, is_image_name
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
@@ -102,7 +94,7 @@ def decode_files(
         held = _TemporaryFolder()
         folder = held.folder
     workers = threads or cpu_count()
-    with quiet_pillow():
+    with decode.quiet_pillow():
         guess = shape or _shape_before(folder, paths, size) or _guessed(paths, size, workers)
         store = _open(folder, paths, guess)
         bad = store.fill(paths, workers, tell)
@@ -197,8 +189,8 @@ class _Store:
             tell(done, len(paths))
         with write_errors(self.folder), open(self.folder / PIXELS, "r+b") as file:
             start = os.fstat(file.fileno()).st_size - len(paths) * prod(self.shape)
-            target = Target(str(self.folder / PIXELS), start, self.shape)
-            with closing(decode_chunks(target, chunks, workers)) as answers:
+            target = decode.Target(str(self.folder / PIXELS), start, self.shape)
+            with closing(decode.decode_chunks(target, chunks, workers)) as answers:
                 decoded = zip(chunks, answers, strict=True)
                 while some := list(islice(decoded, AT_ONCE // step)):
                     os.fsync(file.fileno())
@@ -240,8 +232,8 @@ def _guessed(paths: Sequence[str], size: int | None, workers: int) -> tuple[int,
 
 def _header(path: str) -> Header | None:
     try:
-        return read_header(path)
-    except BadImage:
+        return decode.read_header(path)
+    except decode.BadImage:
         return None  # decoding it will say why
 
 
