@@ -434,12 +434,9 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
     if feature.kind in VECTORS:
         return _dimensions(feature, column)
     values: Floats = column.numbers
-    if np.isinf(values).any():
-        raise InputError(
-            "TB004",
-            f'column "{feature.name}" has {int(np.isinf(values).sum()):,} infinite values. '
-            "Leave them blank, or drop the rows.",
-        )
+    if infinite := np.count_nonzero(np.isinf(values)):
+        seen = f'column "{feature.name}" has {infinite:,} infinite values'
+        raise InputError("TB004", f"{seen}. Leave them blank, or drop the rows.")
     if feature.kind == "boolean" and not np.isin(values[~column.missing], (0, 1)).all():
         raise _of_another_type(feature.name, "a boolean", "holds other numbers now")
     return [values]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,6 @@ from topbin.core.hashing import row_keys
 from topbin.data.batch import Part
 from topbin.data.paths import Format
 from topbin.data.schema import Types
-
-if TYPE_CHECKING:
-    from topbin.data.formats.duck import Duck
 
 EMBEDDING = "embedding"  # the column that a file or array of vectors becomes
 NUMBERS = "biuf"  # NumPy's letters for numbers
@@ -142,7 +139,7 @@ class VectorFile(Part):
             yield pd.DataFrame({name: pd.Series(list(block), dtype=object) for name in types})
 
 
-def _open(connection: "Duck", path: str, name: str) -> VectorFile:
+def _open(_: Any, path: str, name: str) -> VectorFile:
     array = load_npy(path, name)
     return VectorFile(path=path, name=name, types={EMBEDDING: "FLOAT[]"}, size=array.shape[0])
 

@@ -207,8 +207,7 @@ WRITERS: dict[str, Callable[[Path, Iterator[pd.DataFrame]], int]] = {
     **dict.fromkeys((".parquet", ".pq"), partial(_write_staged, options="format parquet")),
     **dict.fromkeys((".jsonl", ".ndjson"), partial(_write_staged, options="format json")),
 }
-ANSWER, SHOWN = "is_positive", "shown"
-UNSURE = "?"
+ANSWER, SHOWN, UNSURE = "is_positive", "shown", "?"
 
 
 class _Choices(Struct):

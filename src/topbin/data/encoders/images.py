@@ -135,7 +135,8 @@ class ImageEncoder:
             loaded = loaded or load_model(self)
             read = partial(_resized, images) if paths is None else partial(_decoded, paths)
             with ThreadPoolExecutor(cpu_count()) as pool, quiet_pillow():
-                return loaded(np.stack(list(pool.map(partial(read, side), places))))
+                pixels = list(pool.map(partial(read, side), places))
+            return loaded(np.stack(pixels))
 
         return vectors_of(self.digest, keys, encode, tell)
 

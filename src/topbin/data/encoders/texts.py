@@ -110,7 +110,10 @@ class _Loaded:
 
 
 def _steps(root: Path) -> tuple[dict[str, Any], bool]:
-    """How the vectors of tokens become one, and whether it is scaled to length 1."""
+    """How the vectors of tokens become one, and whether it is scaled to length 1.
+
+    modules.json says so; a folder without one has a pooling of its own, or takes the mean.
+    """
     listed = _json(root / "modules.json")
     if listed is None:
         return _read(root / POOLING), any(p.name.endswith("_Normalize") for p in root.iterdir())

@@ -355,15 +355,15 @@ def _frame(rows: Sequence[Sequence[Any]], where: str) -> pd.DataFrame:
     """The rows below the first one that is not blank; blank rows and columns do not count."""
     header, *below = [*dropwhile(_is_blank, rows)] or [()]
     below = [row for row in below if not _is_blank(row)]
+    check_names(where, [str(title) for title in header if title is not None])
     columns: dict[str, pd.Series] = {}
     for i, title in enumerate(header):
         values = [row[i] if i < len(row) else None for row in below]
-        if title is None and not _is_blank(values):
+        if title is not None:
+            columns[str(title).strip()] = _sheet_column(values)
+        elif not _is_blank(values):
             place = f"column {i + 1:,} of {where} has values and no name."
             raise InputError("TB102", f"{place} Name it in the first row.")
-        if title is not None:
-            check_names(where, [*columns, str(title)])
-            columns[str(title).strip()] = _sheet_column(values)
     return pd.DataFrame(columns)
 
 

@@ -209,8 +209,9 @@ class DuckPart(Part):
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most about `rows` rows; memory does not grow with the file."""
-        query, kinds = f"select {self.selected(types)} from {self.source}", kinds_of(types).items()
+        kinds = kinds_of(types).items()
         with self.open() as connection:
+            query = f"select {self.selected(types)} from {self.source}"
             for frame in connection.frames(query, rows):
                 yield frame.assign(**{c: tidy_column(frame[c], kind) for c, kind in kinds})
 

@@ -17,7 +17,6 @@ from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
-from topbin.data.formats.duck import Duck
 from topbin.data.paths import TXT, Format, file_stamp, walk
 from topbin.data.schema import Types
 
@@ -65,14 +64,12 @@ class TextFolder(Part):
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most so many files."""
-        columns: dict[str, Callable[[str], str]] = {
+        cells: dict[str, Callable[[str], str]] = {
             FILE: lambda file: os.path.join(self.given, file),
             TEXT: lambda file: read_text(os.path.join(self.path, file)),
         }
         for _, files in self._runs(rows):
-            yield pd.DataFrame(
-                {c: pd.Series(list(map(columns[c], files)), dtype=object) for c in types}
-            )
+            yield pd.DataFrame({c: [cells[c](file) for file in files] for c in types}, dtype=object)
 
 
 def read_text(path: str) -> str:
@@ -106,7 +103,7 @@ def texts_in(folder: str) -> tuple[list[str], int]:
     return sorted(texts), len(files) - len(texts)
 
 
-def _open(connection: Duck, path: str, name: str) -> TextFolder:
+def _open(_: Any, path: str, name: str) -> TextFolder:
     files, others = texts_in(path)
     given = name.strip('"')
     if others:
