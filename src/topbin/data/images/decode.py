@@ -36,7 +36,6 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 GREY = {"1", "L", "LA", "I;16", "I;16B", "I;16L"}
 MOST_PIXELS = 64_000_000
 MOST_BYTES = 256 << 20
-
 ROTATED = 0x0112, (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 
 
