@@ -44,7 +44,8 @@ NONE, SHOWN = "none", 3  # cells without a number, and how many of them a senten
 TEXTUAL = ("free-text", "sequence")
 # By these columns, rows are not compared.
 NOT_COMPARED = ("constant", "identifier", "long-strings", "unreadable")
-ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
+ID_WORDS = "id|ids|uuid|guid|key"
+ID_NAME = re.compile(rf"(^|[^a-z])({ID_WORDS}|index|rowid|row_number)($|[^a-z])")
 # Groups of near-copies: rows that are drawn, of so many known positives or more.
 QUERIES, SEED = 200, 0
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of groups that are tried
@@ -54,7 +55,7 @@ FEWEST = 20  # known positives
 # errors. None of the 60 tables of independent rows in tests/data/test_near_copies.py has one.
 JUMP, TIMES, SURE, WHOLE, NEARLY = 0.2, 4.0, 4.0, 0.7, 0.1
 GROUP_NAME = re.compile(
-    r"(^|.*[^a-z])(id|ids|uuid|guid|key|code|no|nr)$|"
+    rf"(^|.*[^a-z])({ID_WORDS}|code|no|nr)$|"
     r"(.*[^a-z])?(patient|subject|person|customer|client|user|member|household|account|device|owner)"
     r"s?([^a-z]*(id|key|code|no|nr|number|name))?$"
 )

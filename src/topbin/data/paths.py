@@ -114,8 +114,8 @@ def format_of(path: str, formats: Sequence[Format]) -> Format:
     ending = os.path.splitext(path.lower().removesuffix(".gz"))[1]
     marked = (f for f in formats if f.mark and head[f.mark[0] :].startswith(f.mark[1]))
     named = (f for f in formats if ending in f.endings)
-    if (found := next(chain(marked, named), None)) is not None:
-        return found
+    if (format_ := next(chain(marked, named), None)) is not None:
+        return format_
     known = ", ".join(sorted(ending for format_ in formats for ending in format_.endings))
     raise InputError(
         "TB102",

@@ -288,15 +288,15 @@ def read_export(path: str | Path) -> Mapping[int, str] | None:
     if Path(path).suffix.lower() != ".json":
         return None
     try:
-        found = msgspec.json.decode(read_file(Path(os.path.realpath(path))))
+        content = msgspec.json.decode(read_file(Path(os.path.realpath(path))))
     except (OSError, ValueError, RecursionError):
         return None  # a table that is missing or damaged, in the words of its reader
-    first = found[0] if isinstance(found, list) and found else None
+    first = content[0] if isinstance(content, list) and content else None
     kinds = [EXPORTS[key] for key in EXPORTS if isinstance(first, dict) and key in first]
     if not kinds:
         return None
     try:
-        answered = [each.answered for each in msgspec.convert(found, kinds[0], strict=False)]
+        answered = [each.answered for each in msgspec.convert(content, kinds[0], strict=False)]
     except ValueError as error:
         raise InputError(
             "TB117",
@@ -306,4 +306,4 @@ def read_export(path: str | Path) -> Mapping[int, str] | None:
     for row, times in Counter(row for row, _ in answered).items():
         if times > 1:
             raise InputError("TB117", f'"{path}" has row {row} twice; keep each row once.')
-    return {row: said.pop() if len(said) == 1 else UNSURE if said else "" for row, said in answered}
+    return {row: each.pop() if len(each) == 1 else UNSURE if each else "" for row, each in answered}

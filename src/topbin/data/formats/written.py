@@ -64,8 +64,7 @@ class Written:
         """The sample as a date in ISO 8601, or as a plain number."""
         if self.is_date:
             return str(datetime.strptime(self.sample, self.ways[way]).date())
-        digits = self.sample.translate({ord(sign): None for sign in separators(way)})
-        return f"{float(digits.replace(way, '.')):.15g}"
+        return f"{float(plain_number(self.sample, way)):.15g}"
 
 
 def formats_of(text: str) -> dict[str, str]:
@@ -107,6 +106,11 @@ def pattern(mark: str) -> str:
 def separators(mark: str) -> str:
     """What may stand between the digits of a number with this mark."""
     return OTHER_MARK[mark] + SPACES
+
+
+def plain_number(text: str, mark: str) -> str:
+    """A number with this mark as Python reads it: nothing but digits and a point."""
+    return text.translate({ord(sign): None for sign in separators(mark)}).replace(mark, ".")
 
 
 def marks_of(texts: Iterable[str]) -> tuple[str, ...]:
@@ -316,8 +320,7 @@ def read_cell(text: str, mark: str = ".") -> NumberCell | None:
     match = _cell(mark).fullmatch(text.strip().replace("−", "-"))
     if match is None:
         return None
-    digits = (match["number"] or "").translate({ord(sign): None for sign in separators(mark)})
-    value = float(match["plain"] or digits.replace(mark, "."))
+    value = float(match["plain"] or plain_number(match["number"], mark))
     value = -value if match["sign"] == "-" else value
     limit = "+" if match["more"] else (match["limit"] or "")[:1]
     if limit:

@@ -187,16 +187,16 @@ def _reasons() -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    name, said = type(error).__name__, str(error)
+    name, message = type(error).__name__, str(error)
     if name == "UnidentifiedImageError":
         return "is not an image"
     if name.startswith("DecompressionBomb"):
         return f"has too many pixels; the limit is {MOST_PIXELS:,}"
-    if "truncated" in said.lower():
+    if "truncated" in message.lower():
         return "is cut off"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be opened: {error.strerror}"
-    return f"cannot be decoded: {said[:80] or name}"
+    return f"cannot be decoded: {message[:80] or name}"
 
 
 MANY = 2_000  # files from which on helpers are worth the time that they take to start
