@@ -25,6 +25,7 @@ MOST_TERMS = 100_000
 MOST_LETTERS = 50_000
 LETTERS_WITHIN = 3_000_000  # letters of all texts together
 SHORT_TEXT = 300  # letters; longer texts have words enough
+PAIRS: dict[str, Any] = {"ngram_range": (1, 2)}
 LETTERS: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 5)}
 Terms = tuple[tuple[str, ...], tuple[float, ...]]
 NOTHING: Terms = ((), ())
@@ -41,7 +42,7 @@ def learn_words(column: Column) -> dict[str, Any]:
     check_is_text(column)
     texts = column.strings
     many = texts.size >= MANY_TEXTS
-    pairs: dict[str, Any] = {"ngram_range": (1, 2)} if many else {}
+    pairs = PAIRS if many else {}
     # A term seen once says nothing, unless there are no others.
     words = _learned(texts, (RARE, 2) if many else (2,), MOST_TERMS, **pairs)
     letters = NOTHING
@@ -88,7 +89,7 @@ def text_matrix(feature: Any, column: Column) -> Any:
     Each has the weights of known terms in each text, of length 1, or 0 if the text has none.
     """
     # Earlier versions stored single words only.
-    pairs = {"ngram_range": (1, 2)} if any(" " in term for term in feature.terms) else {}
+    pairs = PAIRS if any(" " in term for term in feature.terms) else {}
     words = feature.terms, feature.idf, pairs
     letters = feature.letters, feature.letters_idf, LETTERS
     parts = []
