@@ -174,9 +174,8 @@ def find_identifier(column: Column) -> Finding | None:
             return Finding("long-strings", column.name, share, sentence)
     else:
         share = np.unique(seen).size / seen.size
-        steps = np.diff(seen)
-        has_no_gap = seen.max() - seen.min() + 1 == seen.size
-        in_order = (steps > 0).all() or (steps < 0).all()
+        has_no_gap = seen.min() + (seen.size - 1) == seen.max()
+        in_order = (seen[1:] > seen[:-1]).all() or (seen[1:] < seen[:-1]).all()
         is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
         names_rows = share == 1 and bool(has_no_gap or in_order or is_called_id)
     if not names_rows:

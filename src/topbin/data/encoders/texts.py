@@ -8,7 +8,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -172,6 +172,7 @@ def _bar(total: int) -> Iterator[Callable[[int, int], object]]:
     from rich.progress import Progress
 
     hidden = total <= BLOCK or not sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), disable=hidden, transient=True) as progress:
+    progress = Progress(console=Console(stderr=True), disable=hidden, transient=True)
+    with nullcontext() if hidden else progress:  # rich before 14.3 ends it with a line
         task = progress.add_task("reading texts", total=total)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -301,6 +301,8 @@ def _sizes(members: RowNumbers, groups: RowNumbers | None) -> RowNumbers:
 
 def _scaled(X: Floats) -> Floats:
     """Columns with mean 0 and standard deviation 1, missing values at the mean, none far off."""
+    largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    X = np.ldexp(X, -np.frexp(largest)[1])  # to the bit, and no square is too large for a float
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column may be empty
         center, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
