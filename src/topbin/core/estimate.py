@@ -42,6 +42,12 @@ class AlarmKind:
     meaning: str = ""
 
 
+_NOT_INDEPENDENT = AlarmKind(
+    remedy=FIX,
+    doubt="rows seem to belong together, so the share is likely higher",
+    wrong="rows seem to belong together",
+)
+_NOTHING_LEARNED = AlarmKind(remedy=MORE, high="a model that learned nothing gives such an α too")
 # By code. Of several alarms the first in this order is the one that a headline or a verdict names.
 ALARMS = {
     "leak": AlarmKind(
@@ -51,17 +57,13 @@ ALARMS = {
         meaning="A column that was filled in because of the label makes all other rows look "
         "negative.",
     ),
-    "group-column": AlarmKind(
-        remedy=FIX,
-        doubt="rows seem to belong together, so the share is likely higher",
-        wrong="rows seem to belong together",
+    "group-column": replace(
+        _NOT_INDEPENDENT,
         meaning="Models that score a row have seen other rows of the same group, so known "
         "positives score too high and hidden ones too low.",
     ),
-    "near-copies": AlarmKind(
-        remedy=FIX,
-        doubt="rows seem to belong together, so the share is likely higher",
-        wrong="rows seem to belong together",
+    "near-copies": replace(
+        _NOT_INDEPENDENT,
         meaning="Models that score a visit have seen the other visits of the same patient, so "
         "known positives score too high and hidden ones too low.",
     ),
@@ -121,14 +123,12 @@ ALARMS = {
         high="known positives seem to be among the unlabeled rows too",
         meaning="Some known positives seem to be listed again as unlabeled.",
     ),
-    "near-one": AlarmKind(
-        remedy=MORE,
-        high="a model that learned nothing gives such an α too",
+    "near-one": replace(
+        _NOTHING_LEARNED,
         meaning="Either nearly all rows are positive, or the model cannot separate the classes.",
     ),
-    "alpha-near-one": AlarmKind(
-        remedy=MORE,
-        high="a model that learned nothing gives such an α too",
+    "alpha-near-one": replace(
+        _NOTHING_LEARNED,
         meaning="During training, the model did not yet separate positives from the rest.",
     ),
     "above-bound": AlarmKind(
@@ -361,10 +361,9 @@ class AlphaEstimate:
         >>> [(to_do, [alarm.code for alarm in alarms]) for to_do, alarms in est.alarms_to_do][0]
         ('fix the rows or columns, then fit again', ['leak'])
         """
-        by_remedy = {
-            to_do: [alarm for alarm in self.alarms if alarm.kind.remedy == to_do]
-            for to_do in (FIX, AUDIT, MORE)
-        }
+        by_remedy: dict[str, list[Alarm]] = {FIX: [], AUDIT: [], MORE: []}
+        for alarm in self.alarms:
+            by_remedy[alarm.kind.remedy].append(alarm)
         return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
 
     @property
@@ -381,13 +380,15 @@ class AlphaEstimate:
     def too_few(self) -> str:
         """Why there is no single number.
 
+        >>> AlphaEstimate(alpha=0.25, n_p=1, n_u=300, method="bbe").too_few
+        '1 positive is too few for a point estimate'
         >>> AlphaEstimate(alpha=0.25, n_p=60, n_u=300, method="bbe", worth=(12, 80)).too_few
         '60 positives (equivalent to 12 independent rows) are too few for a point estimate'
         """
-        if self.worth is None:
-            return too_few(self.n_p)
-        worth = f"equivalent to {counted(self.worth_p, 'independent row')}"
-        return f"{counted(self.n_p, 'positive')} ({worth}) are too few for a point estimate"
+        rows, verb = counted(self.n_p, "positive"), "is" if self.n_p == 1 else "are"
+        if self.worth is not None:
+            rows += f" (equivalent to {counted(self.worth_p, 'independent row')})"
+        return f"{rows} {verb} too few for a point estimate"
 
     @property
     def has_no_signal(self) -> bool:
@@ -434,12 +435,3 @@ class AlphaEstimate:
             return f"π {sign} {figure(shares[0])} {rows}, the {labeled:,} labeled ones included"
         low, high = range_ends(*shares)
         return f"π between {low} and {high} {rows}, labeled ones included"
-
-
-def too_few(n_p: int) -> str:
-    """Why there is no single number.
-
-    >>> too_few(1)
-    '1 positive is too few for a point estimate'
-    """
-    return f"{counted(n_p, 'positive')} {'is' if n_p == 1 else 'are'} too few for a point estimate"

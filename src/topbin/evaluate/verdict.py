@@ -201,25 +201,25 @@ def _wrong(estimate: AlphaEstimate) -> str | None:
 
 
 def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
-    most, ends = estimate.upper_bound, estimate.interval
-    if ends is None:
+    if estimate.interval is None:
         return "audit first", "there is no interval"
-    of = f"the interval {figure(ends[0])} to {figure(ends[1])}"
+    (low, high), most = estimate.interval, estimate.upper_bound
+    of, is_far = f"the interval {figure(low)} to {figure(high)}", FAR * low < high
     wide = f"{of} is still wide" if is_random else f"{of} is wide"
     codes = [] if is_random else [alarm.code for alarm in estimate.alarms]
-    if high := [kind.high for code, kind in ALARMS.items() if kind.high and code in codes]:
-        return _bound(most, high[0])
-    if is_narrow(ends, estimate.alpha):
-        if FAR * ends[0] < ends[1]:
-            of += (
-                f" ({round(ends[0] * estimate.n_u):,} to {counted(round(ends[1] * estimate.n_u))})"
-            )
-            return "quote it", f"{of} is narrow as a share, not as a count; no alarm is against it"
-        return "quote it", f"{of} is narrow enough, and there is no alarm against it"
-    if FAR * ends[0] < ends[1]:
+    if too_high := [kind.high for code, kind in ALARMS.items() if kind.high and code in codes]:
+        return _bound(most, too_high[0])
+    if not is_narrow(estimate.interval, estimate.alpha):
         # A bound below the interval's end, which has half the risk, would look like an error.
-        return _bound(None if most is None else max(most, ends[1]), wide)
-    return "audit first", wide
+        bound = None if most is None else max(most, high)
+        return _bound(bound, wide) if is_far else ("audit first", wide)
+    if is_far:
+        rows = f"({round(low * estimate.n_u):,} to {counted(round(high * estimate.n_u))})"
+        return (
+            "quote it",
+            f"{of} {rows} is narrow as a share, not as a count; no alarm is against it",
+        )
+    return "quote it", f"{of} is narrow enough, and there is no alarm against it"
 
 
 def _bound(most: float | None, reason: str) -> tuple[Say, str]:

@@ -1,7 +1,7 @@
 """What the screen says: how far a fit is, and its answer as text."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,8 @@ def progress_on(console: Any) -> Iterator[Callable[[Event], None]]:
     is_live = console.is_terminal or console.is_jupyter
     left_in_words = TextColumn("{task.description}")
     columns = TextColumn("{task.fields[what]}"), BarColumn(), MofNCompleteColumn(), left_in_words
-    with Progress(*columns, console=console, transient=True, disable=not is_live) as bar:
+    bar = Progress(*columns, console=console, transient=True, disable=not is_live)
+    with bar if is_live else nullcontext():  # rich before 14.3 ends also a hidden bar with a line
         task, before = bar.add_task("", total=None, what="starting"), dict[str, int]()
 
         def log(name: str, text: str) -> None:

@@ -8,7 +8,7 @@ An audit that contradicts the estimate shows that the scores mislead; then it al
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -46,7 +46,7 @@ from topbin.evaluate.audit.planning import (
     possible_errors,
     power,
 )
-from topbin.evaluate.measure import read_alpha
+from topbin.evaluate.measure import AlphaLike, Finding, read_alpha
 from topbin.evaluate.sensitivity import Reconciled
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
@@ -105,7 +105,7 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(Finding):
     """α with the audit, and whether the estimate without it, `claim`, agrees.
 
     `interval` is two-sided and `upper_bound` one-sided at `confidence`; `assumes` says what they
@@ -159,10 +159,6 @@ class AuditResult:
         more = self.n * ((now / width) ** 2 - 1)
         return f"{now:.3f}, not yet {width:g}: about {more:,.0f} more labels of this kind"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
-
     @property
     def has_contradiction(self) -> bool:
         """Whether this audit, or one of another kind beside it, contradicts the estimate."""
@@ -182,7 +178,7 @@ def verdict_words(verdict: Verdict, excludes: Excludes = None) -> str:
 def judge(
     sample: AuditSample,
     answers: Any,
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     *,
     error: float | None = None,
     confidence: float = CONFIDENCE,
@@ -245,7 +241,7 @@ def judge(
     if f_u is None:
         alpha, limits = _by_stratum(np.asarray(words), sample)
     else:
-        alpha, limits = _corrected(np.asarray(words), sample, f_u, proxies)
+        alpha, limits = _prediction_powered(np.asarray(words), sample, f_u, proxies)
     upper = share_of_upper(f_u if sample.expected else None)
     claim = _Claim(alpha_hat, error, confidence, look, within, upper)
     where = DRAWN.get(sample.kind, "random unlabeled rows")
@@ -255,7 +251,7 @@ def judge(
 def judge_top(
     top: TopBin,
     answers: Any,
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     *,
     error: float | None = None,
     confidence: float = CONFIDENCE,
@@ -299,8 +295,7 @@ def judge_top(
         f"{100 * top.above_p / top.n_p:.0f} % of the known positives,"
     )
     claim = _Claim(alpha_hat, error, confidence, look, within)
-    alpha = top.alpha(count[POSITIVE], answered)
-    return claim.judged("top", count, where, alpha, limits)
+    return claim.judged("top", count, where, top.alpha(count[POSITIVE], answered), limits)
 
 
 def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
@@ -352,7 +347,7 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
 class _Claim:
     """The estimate to be judged, and how strictly."""
 
-    alpha_hat: AlphaEstimate | float
+    alpha_hat: AlphaLike
     given_error: float | None
     confidence: float
     look: int | None
@@ -442,7 +437,7 @@ def _cut(ends: Interval, within: Interval) -> Interval:
     return (low, high) if low <= high else ends
 
 
-def _corrected(
+def _prediction_powered(
     answers: Any, sample: AuditSample, f_u: Floats, proxies: Floats | None
 ) -> tuple[float, Limits]:
     """α and its limits from answers, and what is known of all unlabeled rows."""
