@@ -7,6 +7,7 @@ from gaussians import gaussians
 import topbin as tb
 from topbin.core import Evidence, InputError, Tails
 from topbin.core.evidence import VARIANCE_FACTOR
+from topbin.core.posterior import AlphaPosterior
 from topbin.mpe import METHODS, alpha_posterior, upper_bound
 
 SCORE_METHODS = [name for name, method in METHODS.items() if method.needs != "features"]
