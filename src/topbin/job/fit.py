@@ -41,7 +41,7 @@ from topbin.learn.labeling.subtypes import Subtypes, random_labels_test, subtype
 from topbin.learn.learners import TEDN
 from topbin.learn.open_set import OpenSetClassifier
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
-from topbin.show.screen import Event, shown
+from topbin.show.screen import Event, progress_on
 from topbin.store.answer import LabelingFound
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
@@ -165,7 +165,7 @@ def _listeners(budget: Budget) -> Iterator[list[Callable[[Event], object]]]:
         return
     from rich.console import Console
 
-    with shown(Console(highlight=False)) as tell:
+    with progress_on(Console(highlight=False)) as tell:
         yield [tell, *heard]
 
 
