@@ -22,8 +22,10 @@ DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "of
 INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
 IF_ALIKE = "if the labeled positives are like the others"
 # What to do about an alarm, the most urgent first.
-FIX, AUDIT = "fix the rows or columns, then fit again", "label some rows: an audit decides"
+FIX = "fix the rows, columns or scores, then run it again"
+AUDIT = "label some rows: an audit decides"
 MORE = "more known positives, or other columns, would help"
+FINER = "a finer score would help: probabilities, not classes"
 # Why scores say nothing about α, by the code of the alarm.
 NO_SIGNAL = {
     "indistinguishable": "these scores do not separate positives from unlabeled rows",
@@ -151,7 +153,7 @@ ALARMS = {
     ),
     "tiny-bin": AlarmKind(remedy=MORE, meaning="The estimate is based on very few rows."),
     "ties": AlarmKind(
-        remedy=MORE, meaning="Many rows share a score, so they cannot be ranked against each other."
+        remedy=FINER, meaning="Many rows share a score, so they cannot be ranked against each other."
     ),
 }
 UNNAMED = AlarmKind()  # of a code that is not in the table
@@ -369,9 +371,9 @@ class AlphaEstimate:
         >>> found = Alarm("few-positives", "40 positives", "either"), Alarm("leak", "seen", "down")
         >>> est = AlphaEstimate(alpha=0.2, n_p=40, n_u=300, method="bbe", alarms=found)
         >>> [(to_do, [alarm.code for alarm in alarms]) for to_do, alarms in est.alarms_to_do][0]
-        ('fix the rows or columns, then fit again', ['leak'])
+        ('fix the rows, columns or scores, then run it again', ['leak'])
         """
-        by_remedy: dict[str, list[Alarm]] = {FIX: [], AUDIT: [], MORE: []}
+        by_remedy: dict[str, list[Alarm]] = {FIX: [], AUDIT: [], MORE: [], FINER: []}
         for alarm in self.alarms:
             by_remedy[alarm.kind.remedy].append(alarm)
         return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
