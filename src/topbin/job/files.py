@@ -18,7 +18,7 @@ from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import in_front, write_table
-from topbin.job.candidates import Ranking, Relisted
+from topbin.job.candidates import Relisted, likely
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result
 from topbin.show.page import page
@@ -74,8 +74,8 @@ def _all_rows(result: Result) -> Any:
     data = result.data
     rows = data.table.take(data.unlabeled_rows)
     own = {} if data.id is None else {data.id: rows.frame[data.id]}
-    likely = {"row": rows.places + 1, "probability": result.probabilities}
-    return in_front(pd.DataFrame(own, index=range(rows.rows)), likely)
+    ours = {"row": rows.places + 1, "probability": result.probabilities}
+    return in_front(pd.DataFrame(own, index=range(rows.rows)), ours)
 
 
 def probabilities_of(folder: Path, answer: Answer) -> Any:
@@ -85,8 +85,9 @@ def probabilities_of(folder: Path, answer: Answer) -> Any:
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        ranking = Ranking(model.evidence_.scores[1], answer.novel is not None)
-        return add_columns(rows, {"probability": ranking.likely(model.probability_map_)})
+        scores, novel = model.evidence_.scores[1], answer.novel is not None
+        probability = likely(model.probability_map_, scores, novel=novel)
+        return add_columns(rows, {"probability": probability})
 
 
 def unlabeled_rows(data: Prepared) -> Any:
@@ -116,7 +117,7 @@ def report_of(folder: Path, answer: Answer, after: Relisted | None = None) -> st
     rows, known = read_stored(folder, CANDIDATES), answer.candidates.sum
     if after is not None and after.text is not None:
         with reading(folder):
-            rows = rows.assign(probability=after.likely)
+            rows = rows.assign(probability=after.probability)
     elif known not in (None, sum_of(folder / CANDIDATES)):
         data = replace(answer.data, findings=(*answer.data.findings, CHANGED))
         answer = replace(answer, data=data)

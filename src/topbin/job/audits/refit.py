@@ -24,7 +24,7 @@ from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.job.audits.answers import NO_ANSWER, add_answers, read_state, understood
 from topbin.job.audits.rows import prepared_again, refuse_classes
-from topbin.job.candidates import Ranking, ranked
+from topbin.job.candidates import order, ranked
 from topbin.job.files import sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared
 from topbin.learn.backends.sklearn import positive_scores
@@ -117,15 +117,15 @@ def refit_audit(
         model.model_, model.probability_map_ = Ensemble((tuple(models),), ()), likely
         after = likely(scores_u)
         n = min(result.candidates.rows, rows.size)
-        order = Ranking(scores_u).order(n)
-        _write(folder, result, data, model, order, after)
-    old = set(Ranking(before).order(n).tolist())
+        best = order(scores_u, n)
+        _write(folder, result, data, model, best, after)
+    old = set(order(before, n).tolist())
     return Refit(
         answers=at.size,
         accuracy_before=float(((before[at] > 0.5) == truth).mean()),
         accuracy=float(((after[at] > 0.5) == truth).mean()),
         candidates=n,
-        moved=len(set(order.tolist()) - old),
+        moved=len(set(best.tolist()) - old),
         folder=str(folder / REFIT),
         weight=data.request.read.weight,
     )
@@ -203,20 +203,20 @@ def _folds(data: Prepared, is_p: Any, took_part: Any) -> Any:
 
 
 def _write(
-    folder: Path, result: Answer, data: Prepared, model: Any, order: Any, probability: Any
+    folder: Path, result: Answer, data: Prepared, model: Any, best: Any, probability: Any
 ) -> None:
     """A run folder inside the run: model, candidates, and the estimates of the run itself."""
-    listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
+    listed = unlabeled_rows(data).iloc[best].reset_index(drop=True)
     numbers = listed.pop("row")
-    frame = ranked(listed, numbers, probability[order].round(4), result.data.id)
-    threshold = float(model.evidence_.scores[1][order[-1]])
+    frame = ranked(listed, numbers, probability[best].round(4), result.data.id)
+    threshold = float(model.evidence_.scores[1][best[-1]])
     with open_run(folder / REFIT, read_asked(folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
         write_table(made.folder / CANDIDATES, frame, force=True)
         listed = Candidates(
-            rows=order.size, threshold=threshold, precision=None, precision_low=None,
-            recall=float(min(1.0, probability[order].sum() / (probability.sum() or 1.0))),
-            why=f"the {order.size:,} highest probabilities after learning from the answers",
+            rows=best.size, threshold=threshold, precision=None, precision_low=None,
+            recall=float(min(1.0, probability[best].sum() / (probability.sum() or 1.0))),
+            why=f"the {best.size:,} highest probabilities after learning from the answers",
             sum=sum_of(made.folder / CANDIDATES),
         )  # fmt: skip
         write_result(made.folder, replace(result, candidates=listed))

@@ -34,7 +34,7 @@ from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
 from topbin.job.audits.answers import AuditState, Draw
-from topbin.job.candidates import Ranking, highest, ranked
+from topbin.job.candidates import RankedRows, highest, likely, order, ranked
 from topbin.job.files import (
     numbered,
     read_numbered,
@@ -270,17 +270,16 @@ def _listed(folder: Path, answer: Answer, n: int, sources: Request) -> tuple[Any
     model = load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        ranking = Ranking(model.evidence_.scores[1], answer.novel is not None)
-        order, best, estimate = ranking.order(n), ranking.best(n), model.estimate_
-        precision = best.precision(model.evidence_, estimate)
-        likely = best.likely(model.probability_map_).round(4)
-        frame = rows.iloc[order].reset_index(drop=True)
+        scores, novel = model.evidence_.scores[1], answer.novel is not None
+        best = order(scores, n, novel=novel)
+        ranking = RankedRows(scores[best], model.evidence_, model.estimate_, answer.data.n_u, novel)
+        listed = ranking.top(best.size, highest(best.size))
+        probability = likely(model.probability_map_, scores[best], novel=novel).round(4)
+        frame = rows.iloc[best].reset_index(drop=True)
         ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
         reasons = before.set_index("row")[ours].reindex(frame["row"])
-    about: Any = {"rows": order.size, "of": answer.data.n_u, "why": highest(order.size)}
-    listed = best.listed(precision, estimate, **about)
     numbers = frame.pop("row").to_numpy()
-    frame = ranked(frame, numbers, likely, answer.data.id)
+    frame = ranked(frame, numbers, probability, answer.data.id)
     return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed
 
 
