@@ -12,7 +12,8 @@ from coded import fails
 
 from topbin.core.atomic import lock
 from topbin.job.audits import audit
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from claims import small_run
 from coded import fails
 
 from topbin.job.audits.answers import ANSWERS, read_state, record_answers
-from topbin.job.audits.audit import draw_audit
+from topbin.job.audits.draw import draw_audit
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

@@ -17,7 +17,8 @@ from topbin.core.errors import InputError
 from topbin.evaluate.audit import draw_weighted
 from topbin.evaluate.audit.scored import Pooled, Scored, equally_likely
 from topbin.job.audits.answers import read_state
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 from topbin.store.runs import open_run
 
 pytestmark = pytest.mark.usefixtures("quick_fits")

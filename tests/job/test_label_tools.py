@@ -11,8 +11,9 @@ from coded import fails
 
 import topbin as tb
 from topbin.cli import main
-from topbin.job.audits.answers import record_answers
-from topbin.job.audits.audit import draw_audit, read_answered, read_audit
+from topbin.job.audits.answers import read_answered, record_answers
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 
 
 def annotation(answer, **more):

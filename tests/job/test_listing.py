@@ -13,9 +13,9 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 from topbin.core.atomic import lock
-from topbin.job.audits.audit import draw_audit, read_audit
-from topbin.job.audits.rows import list_rows
-from topbin.job.files import write_report
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
+from topbin.job.files import list_rows, write_report
 from topbin.store.runs import PROBABILITIES
 
 

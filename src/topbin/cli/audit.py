@@ -27,9 +27,9 @@ from topbin.cli.verb import (
 
 if TYPE_CHECKING:
     from topbin.evaluate.audit import AuditResult
+    from topbin.job.audits.proxies import ProxyGain
     from topbin.job.audits.refit import Refit
     from topbin.job.audits.review import Review
-    from topbin.job.audits.rows import ProxyGain
 
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
@@ -125,7 +125,7 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
 
 
 def _add_proxies(show: Screen, run: Path, options: Mapping[str, Any]) -> "ProxyGain":
-    from topbin.job.audits.rows import add_proxies
+    from topbin.job.audits.proxies import add_proxies
 
     gain = add_proxies(run, options["proxy"], sources=named_again(options))
     show.print(f"proxies         {gain}")
@@ -133,7 +133,7 @@ def _add_proxies(show: Screen, run: Path, options: Mapping[str, Any]) -> "ProxyG
 
 
 def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
-    from topbin.job.audits.audit import plan_audit, plan_audit_width, plan_audit_widths
+    from topbin.job.audits.judge import plan_audit, plan_audit_width, plan_audit_widths
 
     if plan != WIDTH_ONLY:
         planned = plan_audit(run, plan)
@@ -150,7 +150,7 @@ def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
 
 
 def _refit(show: Screen, run: Path, options: Mapping[str, Any]) -> "Refit":
-    from topbin.job.audits.audit import read_answered
+    from topbin.job.audits.answers import read_answered
     from topbin.job.audits.refit import refit_audit
 
     new = {} if options["labels"] is None else read_answered(options["labels"])
@@ -160,7 +160,7 @@ def _refit(show: Screen, run: Path, options: Mapping[str, Any]) -> "Refit":
 
 
 def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditResult":
-    from topbin.job.audits.audit import read_audit
+    from topbin.job.audits.judge import read_audit
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
 
@@ -177,7 +177,7 @@ def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditRes
 
 def _draw(show: Screen, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
     from topbin.evaluate.audit.scored import RECALL
-    from topbin.job.audits.audit import draw_audit, question, words_of
+    from topbin.job.audits.draw import draw_audit, question, words_of
     from topbin.store.runs import read_result
 
     tool = options["tool"]

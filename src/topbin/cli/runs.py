@@ -57,11 +57,9 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
       topbin report run1
       topbin report run1 --candidates 300
     """  # fmt: skip
-    from topbin.job.files import write_report
+    from topbin.job.files import list_rows, write_report
 
     if candidates is not None:
-        from topbin.job.audits.rows import list_rows
-
         listed = list_rows(run, candidates, sources=named_again(named))
         screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)

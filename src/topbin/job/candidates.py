@@ -1,17 +1,13 @@
 """Which unlabeled rows are listed, best first: how many of them, and what to expect of them."""
 
-import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from topbin.core.atomic import read_file
 from topbin.core.checks import Floats, RowNumbers, Scores, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
@@ -20,16 +16,11 @@ from topbin.core.options import Listing
 from topbin.data.write import in_front
 from topbin.evaluate.curves import ListPrecision, list_precision
 from topbin.evaluate.metrics import OutOfReach, out_of_reach
-from topbin.store.answer import Answer, Candidates
-from topbin.store.models import load, reading
-from topbin.store.runs import CANDIDATES, MODEL
-from topbin.store.scorer import after_audit
+from topbin.store.answer import Candidates
 
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
 USUAL_ROWS, FEWEST_ROWS = 100, 10  # that are listed if nobody says how many
-OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
-PLACE = OURS.index("probability")
-LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
+EXPLANATION = re.compile(r"(reason|nearest)_\d_*")
 
 
 def order(scores: Scores, n: int | None = None, *, novel: bool = False) -> RowNumbers:
@@ -145,70 +136,12 @@ def ranked(frame: Any, numbers: Any, probability: Any, id: str | None) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Relisted:
-    """The candidates after an audit: what an answer says of them, how likely each is, their file.
+def is_explanation(name: str) -> bool:
+    """Whether a column of candidates.csv says why a row is listed, or which positives are near it.
 
-    Without a `text` the file stays as it is.
+    A table that has a column of that name makes ours end in underscores.
+
+    >>> [is_explanation(name) for name in ("reason_1", "reason_1_", "nearest_3", "reason_for")]
+    [True, True, True, False]
     """
-
-    listed: Candidates
-    probability: Any = None
-    text: str | None = None
-
-
-def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
-    """The candidates of a run, with the answer as it is now, `before`, and once it was audited.
-
-    Their order stays, because the probability grows with the score; only how likely they are
-    changes. A file that somebody edited is left alone.
-    """
-    listed, model = before.candidates, load(folder / MODEL)
-    with reading(folder):
-        rows = _rows_as_written(folder / CANDIDATES, listed.sum)
-        if rows is None or not model.evidence_.has_scores:
-            return Relisted(listed)
-        was, now = (after_audit(model, answer) for answer in (before, after))
-        scores, novel = _scores_of(rows[1:], was, before), before.novel is not None
-        best = RankedRows(scores, model.evidence_, now.estimate_, before.data.n_u, novel)
-        probability = likely(now.probability_map_, scores, novel=novel).round(4)
-        for row, value in zip(rows[1:], probability.tolist(), strict=True):
-            row[PLACE] = str(value)
-        text = "".join(",".join(row) + "\n" for row in rows)
-        now_listed = replace(listed, sum=hashlib.sha256(text.encode()).hexdigest())
-        if listed.precision is not None and 0 < listed.rows <= scores.size:
-            new = best.top(listed.rows, listed.why)
-            now_listed = replace(new, threshold=listed.threshold, sum=now_listed.sum)
-    return Relisted(now_listed, probability, text)
-
-
-def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
-    """The lines of candidates.csv, if it is as we wrote it: our own cells, then all others as one.
-
-    Other cells are not read, so that they stay as they are.
-    """
-    try:
-        content = read_file(path)
-    except OSError:
-        return None  # the report says why
-    if hashlib.sha256(content).hexdigest() != known:
-        return None
-    text = content.decode()
-    lines = LINE.findall(text)
-    if not lines or "".join(lines) != text:
-        return None
-    rows = [line[:-1].split(",", len(OURS)) for line in lines]
-    return rows if [name.strip('"') for name in rows[0][: len(OURS)]] == [*OURS] else None
-
-
-def _scores_of(rows: Sequence[Sequence[str]], model: Any, answer: Answer) -> Scores:
-    """The scores of the candidates; of rows outside a sample those that give their probability.
-
-    Only the scores of the sample are kept.
-    """
-    if answer.data.sample is None:
-        scores: Scores = model.evidence_.scores[1]
-        return scores[order(scores, len(rows), novel=answer.novel is not None)]
-    known, probability_map = [float(row[PLACE]) for row in rows], model.probability_map_
-    knots = probability_map.knots
-    return np.asarray(np.interp(known, probability_map(knots), knots))
+    return EXPLANATION.fullmatch(name) is not None

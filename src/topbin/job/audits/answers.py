@@ -6,6 +6,7 @@ process loses nothing and two people at once lose nothing either. The last answe
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+import pandas as pd
 from msgspec import Meta
 
 from topbin.core.atomic import lock, write_text
@@ -22,6 +24,8 @@ from topbin.core.checks import stored_as
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Share
 from topbin.core.formatting import counted
+from topbin.data.table import read_table
+from topbin.data.write import ANSWER, read_export
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, AuditSample, TopBin, read_answers
 from topbin.store.answer import plain
 from topbin.store.runs import (
@@ -332,3 +336,59 @@ def _contradicts(before: str | None, said: str) -> bool:
 def _is_news(before: str | None, said: str) -> bool:
     """A blank says nothing; "unsure" and answers replace each other."""
     return said not in (before, BLANK)
+
+
+def read_returned(answers: str | Path, state: AuditState) -> dict[int, str]:
+    """The answers of a file that was drawn for a run, by row number; TB117 if it is another one."""
+    said = read_export(answers)
+    if said is None:
+        frame = _read_filled(answers)
+        draw = _draw_of(frame["row"].tolist(), state.draws, answers)
+        said = frame.set_index("row")[ANSWER].loc[list(draw.row)].to_dict()
+    return dict(zip(said, read_answers(said.values()), strict=True))
+
+
+def read_answered(answers: str | Path) -> dict[int, Any]:
+    """The answers of a file with any unlabeled rows, such as candidates, by row number."""
+    if (said := read_export(answers)) is not None:
+        return dict(said)
+    frame = _read_filled(answers)
+    twice = frame["row"][frame["row"].duplicated()]
+    if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
+        what = f"row {twice.iloc[0]} twice" if len(twice) else "row numbers that are not numbers"
+        raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
+    by_row: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
+    return by_row
+
+
+def _read_filled(answers: str | Path) -> Any:
+    """Row numbers and answers of a file, without the empty lines that spreadsheets add."""
+    frame = read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all").convert_dtypes()
+    numbers = pd.to_numeric(frame["row"], errors="coerce").convert_dtypes()
+    # Sheets keep numbers as text where a cell says so.
+    return frame.assign(row=numbers) if numbers.notna().all() else frame
+
+
+def _draw_of(rows: Sequence[Any], draws: Sequence[Draw], answers: str | Path) -> Draw:
+    """The draw that these rows are, in any order; TB117 says how they differ from the nearest."""
+    seen = Counter(rows)
+    nearest = max(draws, key=lambda one: (Counter(one.row) & seen).total())
+    drawn = Counter(nearest.row)
+    if seen == drawn:
+        return nearest
+    common = (seen & drawn).total()
+    if not common:
+        differ = "has no row of any audit drawn for this run"
+    else:
+        more = seen - drawn
+        twice = sum(count for row, count in more.items() if row in drawn)
+        differ = (
+            "is not an audit drawn for this run. Compared with the nearest draw, of "
+            f"{drawn.total():,} rows: {drawn.total() - common:,} missing, {twice:,} there twice, "
+            f"{more.total() - twice:,} added"
+        )
+    raise InputError(
+        "TB117",
+        f'"{answers}" {differ}. Fill in a drawn file itself and keep all of its rows, in any '
+        "order; rows from candidates.csv do not belong in an audit.",
+    )

@@ -6,7 +6,6 @@ gave meanwhile is shown instead of replaced. While people answer the rows of an 
 neither scores nor α, so that nobody stops where it looks good.
 """
 
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.evaluate.audit.scored import ANYWHERE
+from topbin.job.audits import Audit
 from topbin.job.audits.answers import (
     ANSWERS,
     AuditState,
@@ -32,16 +32,14 @@ from topbin.job.audits.answers import (
     read_state,
     write_answers,
 )
-from topbin.job.audits.audit import Audit, judge_audit
-from topbin.job.audits.rows import refuse_classes
-from topbin.job.files import read_numbered
+from topbin.job.audits.judge import judge_audit
+from topbin.job.candidates import is_explanation
+from topbin.job.files import StoredRun, read_numbered
 from topbin.show.rows import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
 from topbin.store.runs import CANDIDATES, WAIT, read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
-WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says about a row
-NEAR = re.compile("nearest_[0-9]")  # and the known positives that the row resembles
 Cells = list[tuple[str, str]]
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
 
@@ -121,15 +119,16 @@ class Review:
     def row(self, number: int) -> RowToLabel:
         """A row with its columns, why it is a candidate, and its answer so far."""
         cells: list[Cell] = [{"name": name, "text": text} for name, text in self._cells(number)]
-        why, near = (
-            [one for one in cells if self.draw is None and ours.fullmatch(one["name"])]
-            for ours in (WHY, NEAR)
-        )
+        ours = [cell for cell in cells if self.draw is None and _is_ours(cell["name"])]
+        near = [cell for cell in ours if cell["name"].startswith("nearest")]
+        why = [cell for cell in ours if cell not in near]
         return {
             "row": number,
-            "cells": [one for one in cells if one not in (*why, *near)],
-            "why": [one for one in why if one["text"]],
-            "near": [{**one, "picture": self._small(one["text"])} for one in near if one["text"]],
+            "cells": [cell for cell in cells if cell not in ours],
+            "why": [cell for cell in why if cell["text"]],
+            "near": [
+                {**cell, "picture": self._small(cell["text"])} for cell in near if cell["text"]
+            ],
             "answer": self._answers().get(number),
             "pictures": self._pictures(number),
         }
@@ -275,8 +274,9 @@ def open_review(
     With `candidates`, the rows of candidates.csv, best first; those that an audit has drawn are
     left to it, where nobody sees their rank. A `question` is kept with the audits of the run.
     """
-    folder, result = Path(run), read_result(run)
-    refuse_classes(result, "the review page")
+    stored = StoredRun.open(run)
+    stored.refuse_classes("the review page")
+    folder, result = stored.folder, stored.answer
     if question is not None:
         ask_in_words(folder, question)
     image = result.data.image
@@ -300,6 +300,11 @@ def open_review(
     draw = partial(audits.draw, n, where=where, stratified=stratified)
     frame = draw(seed=None if begun is None else begun.seed)
     return Review(folder, where, _drawn_texts(frame), result, draw, **known)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a column of candidates.csv is one that we added."""
+    return name in ("rank", "probability") or is_explanation(name)
 
 
 def _drawn_texts(frame: Any) -> dict[int, Cells]:
