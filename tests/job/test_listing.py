@@ -102,6 +102,15 @@ def test_columns_that_are_called_like_reasons_stay_as_they_are(tmp_path):
     assert after["reason_1_"].notna().sum() == 5
 
 
+def test_a_longer_list_keeps_the_names_of_near_positives(run):
+    listed = pd.read_csv(run / "candidates.csv")
+    listed.assign(nearest_1="row 7").to_csv(run / "candidates.csv", index=False)
+    list_rows(run, len(listed) + 20)
+    near = pd.read_csv(run / "candidates.csv")["nearest_1"]
+    assert (near[: len(listed)] == "row 7").all()
+    assert near[len(listed) :].isna().all()
+
+
 def test_a_list_from_files_reads_them_again(tmp_path):
     claims(300).to_csv(tmp_path / "t.csv", index=False)
     words = ["fit", tmp_path / "t.csv", "--label", "known", "--preset", "fast", "--candidates", 5]

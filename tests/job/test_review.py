@@ -204,7 +204,7 @@ def test_candidates_serve_the_model_and_leave_drawn_rows_to_the_audit(run):
     assert [cell["name"] for cell in row["why"]][:3] == ["rank", "probability", "reason_1"]
     assert [cell["name"] for cell in row["cells"]] == ["case", "amount", "town", "day"]
     review.save(row["row"], "yes")
-    assert read_state(run).known == {row["row"]: "positive"}
+    assert read_state(run).undrawn_answers == {row["row"]: "positive"}
     assert read_state(run).answers == {}
     assert review.judged() is None
     review.more()

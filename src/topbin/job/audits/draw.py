@@ -19,7 +19,8 @@ from topbin.core.options import Request
 from topbin.data.batch import add_columns
 from topbin.data.write import ANSWER, in_front, tasks_of, unused, write_table
 from topbin.engines.engine import Local
-from topbin.evaluate.audit import AuditSample, TopBin, draw
+from topbin.evaluate.audit import AuditSample, TopBin
+from topbin.evaluate.audit import draw as draw_sample
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, TOP, WHERE
 from topbin.job.audits.answers import AuditState, Draw, read_drawn, read_state, write_drawn
 from topbin.job.files import StoredRun, numbered
@@ -74,13 +75,13 @@ class DrawRequest:
         """The request with a seed: that of an equal draw without answers, or the next one."""
         if self.seed is not None:
             return self
-        alike = [one for one in state.draws if self._is_like(one) and not state.is_begun(one)]
-        following = max((one.seed for one in state.draws), default=-1) + 1
+        alike = [draw for draw in state.draws if self._is_like(draw) and not state.is_begun(draw)]
+        following = max((draw.seed for draw in state.draws), default=-1) + 1
         return replace(self, seed=alike[-1].seed if alike else following)
 
     def earlier(self, state: AuditState) -> Draw | None:
         """The draw that was asked for in these words before, if there is one."""
-        alike = (one for one in state.draws if self._is_like(one) and one.seed == self.seed)
+        alike = (draw for draw in state.draws if self._is_like(draw) and draw.seed == self.seed)
         return next(alike, None)
 
     def _is_like(self, drawn: Draw) -> bool:
@@ -180,7 +181,7 @@ def question(answer: Answer) -> str | None:
     """What an answer means, if not that a row is positive or is not."""
     if answer.labeling is None or answer.novel is None:
         return None
-    names = [str(one.label) for one in answer.labeling.shares]
+    names = [str(share.label) for share in answer.labeling.shares]
     more = f" or {len(names) - SHOWN:,} others" if len(names) > SHOWN else ""
     classes = f"{', '.join(names[:SHOWN])}{more}"
     return f"yes: the row is of a known class ({classes}); no: it is of none of them"
@@ -189,8 +190,8 @@ def question(answer: Answer) -> str | None:
 def _taken(state: AuditState, where: str, earlier: Draw | None) -> list[int]:
     """Positions that earlier draws of this kind have, which a new one leaves out."""
     before = state.draws[: None if earlier is None else state.draws.index(earlier)]
-    alike = (one for one in before if one.where == where)
-    return sorted({place for one in alike for place in one.rows})
+    alike = (draw for draw in before if draw.where == where)
+    return sorted({place for draw in alike for place in draw.rows})
 
 
 def _draw_from_rows(
@@ -226,15 +227,15 @@ def _draw_from_files(
             f"{option('stratified')} and without {option('where')}."
         )
     seed = request.seed or 0
-    sample = draw(data.n_u - len(taken), request.n, seed=seed)
-    asked, rows, engine = read_again(run.folder, data, run.sources), drawn_from.rows, Local()
-    table = open_labeled(asked.rows, asked.read)
-    counted = count_labels(engine, table, asked.rows.positive, asked.rows.negative)
-    first = drawn_from.seed, SAMPLING, 2 * rows
+    sample = draw_sample(data.n_u - len(taken), request.n, seed=seed)
+    of_run, engine = read_again(run.folder, data, run.sources), Local()
+    table = open_labeled(of_run.rows, of_run.read)
+    counted = count_labels(engine, table, of_run.rows.positive, of_run.rows.negative)
+    sampled = drawn_from.seed, SAMPLING, 2 * drawn_from.rows
     # As many more as earlier draws have, in case all of these come first.
-    wanted = min(data.n_u, request.n + len(taken))
-    positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
-    run.check_unchanged(split_sample(positives, both, rows).table.hash())
-    drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: request.n])
-    sample = replace(sample, rows=drawn.places, sizes=(data.n_u,))
-    return DrawnRows(sample, numbered(drawn, data.label))
+    most = min(data.n_u, request.n + len(taken))
+    positives, both, rows = pick(engine, counted, sampled, (seed, AUDITING, most))
+    run.check_unchanged(split_sample(positives, both, drawn_from.rows).table.hash())
+    rows = rows.take(np.flatnonzero(~np.isin(rows.places, taken))[: request.n])
+    sample = replace(sample, rows=rows.places, sizes=(data.n_u,))
+    return DrawnRows(sample, numbered(rows, data.label))

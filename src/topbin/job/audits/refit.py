@@ -92,8 +92,8 @@ def refit_audit(
     with lock(folder, wait=WAIT):
         stored, state = StoredRun.open(folder, sources), read_state(folder)
         stored.refuse_classes(option("refit"))
-        answered = {row: said for row, said in {**state.known, **state.answers, **new}.items()
-                if said in (POSITIVE, NEGATIVE)}  # fmt: skip
+        said_of = {**state.all_answers, **new}
+        answered = {row: said for row, said in said_of.items() if said in (POSITIVE, NEGATIVE)}
         if not answered:
             raise InputError("TB001", NO_ANSWER)
         data, model = _read_again(stored), copy(stored.fitted)

@@ -238,8 +238,7 @@ class Review:
         return {row for key, (row, _) in held.items() if key != page}
 
     def _answers(self) -> dict[int, str]:
-        state = self._read()
-        return {**state.known, **state.answers}
+        return self._read().all_answers
 
     def _read(self) -> AuditState:
         """The state as it is on the disk, read again only if another process has added to it."""
@@ -253,7 +252,7 @@ class Review:
         """Add what was just written, by the holder of the lock."""
         state = replace(self._state, is_new=True)
         if self.draw is None:
-            self._state = replace(state, known={**state.known, row: said})
+            self._state = replace(state, undrawn_answers={**state.undrawn_answers, row: said})
         else:
             self._state = replace(state, answers={**state.answers, row: said})
         self._stamp = file_versions(self.folder, ANSWERS)
@@ -280,26 +279,25 @@ def open_review(
     if question is not None:
         ask_in_words(folder, question)
     image = result.data.image
-    asked = read_drawn(folder).question
-    known: Any = {
+    shown: Any = {
         "pictures": None if image is None else open_pictures(folder, image.root or ""),
-        "question": asked or question_of(result.data, read_asked(folder).rows.positives or ()),
+        "question": read_drawn(folder).question
+        or question_of(result.data, read_asked(folder).rows.positives or ()),
     }
     if candidates:
         frame = read_numbered(folder, CANDIDATES)
-        drawn = {row for one in read_state(folder).draws for row in one.row}
-        frame = frame[~frame["row"].isin(drawn)]
+        frame = frame[~frame["row"].isin(read_state(folder).drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
-        return Review(folder, None, rows, result, **known)
+        return Review(folder, None, rows, result, **shown)
     audits = Audit(folder, sources)
     state = audits.state
-    alike = [one for one in state.draws if one.where == where]
-    begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
+    alike = [draw for draw in state.draws if draw.where == where]
+    begun = next((draw for draw in reversed(alike) if state.open_rows(draw)), None)
     if begun is not None:
         n, stratified = len(begun.row), where == ANYWHERE and begun.by_strata
-    draw = partial(audits.draw, n, where=where, stratified=stratified)
-    frame = draw(seed=None if begun is None else begun.seed)
-    return Review(folder, where, _drawn_texts(frame), result, draw, **known)
+    draw_more = partial(audits.draw, n, where=where, stratified=stratified)
+    frame = draw_more(seed=None if begun is None else begun.seed)
+    return Review(folder, where, _drawn_texts(frame), result, draw_more, **shown)
 
 
 def _is_ours(name: str) -> bool:
@@ -326,15 +324,15 @@ def estimate_before(estimate: AlphaEstimate) -> Before:
 def question_of(data: DataRead, positives: Sequence[str] = ()) -> str:
     """What "yes" means, in the words of whoever named the data of the run."""
     is_text = data.features == (TEXT,) and data.id == FILE
-    one = "text" if is_text else "row" if data.image is None else "image"
+    thing = "text" if is_text else "row" if data.image is None else "image"
     value, marked, _ = data.label_note.partition(" = positive (")
     if positives:
         named = ", ".join(positives)
         like = "the known ones" if named in NO_FILES else f'those in "{named}"'
-        return f"Is this {one} positive, like {like}?"
+        return f"Is this {thing} positive, like {like}?"
     if data.label and marked:
-        return f"Is this {one} positive: {data.label} = {value}?"
-    return f"Is this {one} positive?"
+        return f"Is this {thing} positive: {data.label} = {value}?"
+    return f"Is this {thing} positive?"
 
 
 def _texts(numbers: Any, frame: Any) -> dict[int, Cells]:
