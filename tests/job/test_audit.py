@@ -114,7 +114,7 @@ def test_draws_of_other_data_do_not_count(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("n", "words"), [(40, "equally many from each group"), (4, "without a look at the score")]
+    ("n", "words"), [(40, "equally many from each group"), (4, "without looking at the scores")]
 )
 def test_the_file_says_how_its_rows_were_drawn(run, tmp_path, n, words):
     sample = draw_audit(run, n, tmp_path / "a.csv", stratified=True)

@@ -49,6 +49,7 @@ def test_candidates_teach_the_model_and_never_move_alpha(run, tmp_path):
     done = call("audit", run, "--labels", tmp_path / "c.csv", "--refit")
     assert done.exit_code == 0, done.output
     assert "learned         trained with 1" in done.output
+    assert "accuracy on the answered rows, each held out: " in done.output
     assert "candidates are new" in done.output
     after = opened.judge()
     assert (after.n, after.alpha) == (before.n, before.alpha)

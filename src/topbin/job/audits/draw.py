@@ -45,7 +45,7 @@ class DrawWords:
 
 
 DRAW_WORDS = {
-    "simple": DrawWords("Random rows, drawn without a look at the score."),
+    "simple": DrawWords("Random rows, drawn without looking at the scores."),
     "stratified": DrawWords(
         "Random rows, equally many from each group of similar scores, in random order.",
         ", equally many from each group of similar scores",

@@ -55,7 +55,11 @@ class ProxyGain:
     def __str__(self) -> str:
         names = ", ".join(f'"{name}"' for name in self.proxies)
         if self.width is None:
-            return f"{names} will sharpen the audits of this run, as far as the answers agree"
+            them = "it" if len(self.proxies) == 1 else "them"
+            return (
+                f"{names} will narrow the intervals of this run's audits if the answers agree with "
+                f"{them}"
+            )
         shares = ", ".join(f"{100 * share:.0f} %" for share in self.finds)
         return (
             f"{names} find {shares} of the known positives. If they find as many of the others, "

@@ -66,8 +66,8 @@ class Refit:
     def __str__(self) -> str:
         by = "" if self.weight is None else f', rows weighted by "{self.weight}"'
         return (
-            f"trained with {self.answers:,} answers{by}: accuracy on them, each held out, "
-            f"{100 * self.accuracy:.1f} % (before: {100 * self.accuracy_before:.1f} %); "
+            f"trained with {self.answers:,} answers{by}: accuracy on the answered rows, each held "
+            f"out: {100 * self.accuracy:.1f} % (before: {100 * self.accuracy_before:.1f} %); "
             f"{self.moved:,} of {self.candidates:,} candidates are new, in {self.folder}"
         )
 
