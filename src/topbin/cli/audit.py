@@ -133,7 +133,7 @@ def _add_proxies(show: Screen, run: Path, options: Mapping[str, Any]) -> "ProxyG
 
 
 def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
-    from topbin.job.audits.judge import plan_audit, plan_audit_width, plan_audit_widths
+    from topbin.job.audits.judge import plan_audit, plan_audit_widths
 
     if plan != WIDTH_ONLY:
         planned = plan_audit(run, plan)
@@ -144,7 +144,7 @@ def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
         for each in plans:
             show.print(str(each))
         return {"plans": plans}
-    by_width = plan_audit_width(run, width)
+    (by_width,) = plan_audit_widths(run, width)
     show.print(str(by_width))
     return by_width
 

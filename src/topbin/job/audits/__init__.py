@@ -16,7 +16,7 @@ from topbin.evaluate.audit import AuditResult, WidthPlan
 from topbin.evaluate.audit.scored import ANYWHERE
 from topbin.job.audits.answers import AuditState, read_state, record_answers
 from topbin.job.audits.draw import DrawRequest, draw_rows
-from topbin.job.audits.judge import judge_audit, plan_audit_width
+from topbin.job.audits.judge import judge_audit, plan_audit_widths
 from topbin.job.audits.proxies import ProxyGain, add_proxies
 from topbin.job.files import StoredRun
 from topbin.job.result import Result
@@ -93,7 +93,7 @@ class Audit:
 
     def plan(self, width: float) -> WidthPlan:
         """How many labels of each kind make the interval no wider than this."""
-        return plan_audit_width(self.folder, width)
+        return plan_audit_widths(self.folder, width)[0]
 
 
 def audit(

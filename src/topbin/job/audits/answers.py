@@ -197,16 +197,10 @@ def read_state(run: str | Path) -> AuditState:
 def record_answers(
     run: str | Path, answers: Mapping[int, Any], *, force: bool = False, model_only: bool = False
 ) -> int:
-    """Save answers by row number, all or none; return how many are new. They are on the disk then.
-
-    An answer is yes, no, ? or empty, in any of the words of `read_answers`. A row that was not
-    drawn is TB117, unless it is to serve the model only; a row that was answered differently
-    before is TB119, unless `force` says that the new answer is right.
-    """
-    folder = Path(run)
-    given = understood(answers)
-    with lock(folder, wait=WAIT):
-        return add_answers(folder, given, force=force, model_only=model_only)
+    """`Audit.record` in a run folder; `model_only`: also of rows that were not drawn."""
+    new = understood(answers)
+    with lock(run, wait=WAIT):
+        return add_answers(Path(run), new, force=force, model_only=model_only)
 
 
 def understood(answers: Mapping[Any, Any]) -> dict[int, str]:

@@ -4,7 +4,6 @@ All draws of one kind are one random sample: what they take of a row together is
 divided by.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,6 @@ from topbin.job.audits.answers import (
     DRAWN,
     NO_ANSWER,
     AuditState,
-    Draw,
     add_answers,
     add_look,
     check_any_drawn,
@@ -182,13 +180,10 @@ def judged_state(run: StoredRun, state: AuditState, recall: float | None = None)
     if not judged:
         raise InputError("TB001", NO_ANSWER)
     judged.sort(key=lambda audit: audit.n_positive + audit.n_negative < ENOUGH)
-    bound = None
-    asks_recall = recall is not None or drawn[RECALL].sample.n
+    bound, asks_recall = None, recall is not None or drawn[RECALL].sample.n
     if run.scores is not None and threshold is not None and asks_recall:
         both_draws = drawn[ANYWHERE], drawn[RECALL]
-        bound = run.scores.recall(
-            both_draws, threshold, confidence=level, look=look, goal=recall
-        )  # fmt: skip
+        bound = run.scores.recall(both_draws, threshold, confidence=level, look=look, goal=recall)
     both = update_by_all(estimate, judged)
     return replace(judged[0], others=tuple(judged[1:]), recall=bound, together=both)
 
@@ -246,42 +241,29 @@ def pooled(run: StoredRun, state: AuditState, where: str) -> Pooled:
         sizes = [top.n_u - top.above_u, top.above_u]
     sample = AuditSample(rows, strata, tuple(sizes), 0)
     if f_u is not None and any(draw.expected for draw in draws):
-        cuts, expected = merged(_reached_parts(draws, reached), f_u)
-        sample = replace(sample, cuts=cuts, expected=expected)
+        parts = [
+            (draw.cuts, draw.expected or (len(draw.rows),), m / len(draw.rows))
+            for draw, m in zip(draws, reached, strict=True)
+        ]
+        sample = AuditSample(rows, strata, tuple(sizes), 0, *merged(parts, f_u))
     return Pooled(sample, [answer for answer, _ in seen.values()], top)
 
 
-def _reached_parts(draws: Sequence[Draw], reached: Sequence[int]) -> list[Any]:
-    """Cuts, expected numbers and the share that was reached, of each draw, as `merged` takes them.
-
-    Nothing is expected of a draw in which all rows are equally likely; it has its size instead.
-    """
-    return [
-        (draw.cuts, draw.expected or (len(draw.rows),), m / len(draw.rows))
-        for draw, m in zip(draws, reached, strict=True)
-    ]
-
-
-def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:
-    """The labels that it takes for intervals half and a quarter as wide as that of the run now."""
+def plan_audit_widths(run: str | Path, *widths: float) -> tuple[WidthPlan, ...]:
+    """`Audit.plan` for each width; by default for half and a quarter of the width of now."""
     stored = StoredRun.open(run)
-    low, high = (stored.answer.audited or stored.answer.estimate).interval or (0.0, 0.2)
-    widths = (float(f"{(high - low) / parts:.2g}") for parts in (2, 4))
-    return tuple(_plan(stored, width) for width in widths if width > 0)
-
-
-def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
-    """`Audit.plan` of the run in a folder."""
-    return _plan(StoredRun.open(run), width)
-
-
-def _plan(run: StoredRun, width: float) -> WidthPlan:
-    answer, scored, top = run.answer, run.scores, None
+    answer, scored, top = stored.answer, stored.scores, None
+    now, level = answer.audited or answer.estimate, answer.estimate.confidence or CONFIDENCE
+    if not widths:
+        low, high = now.interval or (0.0, 0.2)
+        halves = (float(f"{(high - low) / parts:.2g}") for parts in (2, 4))
+        widths = tuple(width for width in halves if width > 0)
     if scored is not None and answer.novel is None:
         top = TopBin.at(scored.p, scored.u).in_groups(answer.estimate)
-    alpha, f_u = (answer.audited or answer.estimate).alpha, None if scored is None else scored.f_u
-    level = answer.estimate.confidence or CONFIDENCE
-    return plan_width(alpha, width, answer.data.n_u, probabilities=f_u, top=top, confidence=level)
+    more: Any = {"probabilities": None if scored is None else scored.f_u, "top": top}
+    return tuple(
+        plan_width(now.alpha, width, answer.data.n_u, **more, confidence=level) for width in widths
+    )
 
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:

@@ -127,7 +127,7 @@ class Review:
             "cells": [cell for cell in cells if cell not in ours],
             "why": [cell for cell in why if cell["text"]],
             "near": [
-                {**cell, "picture": self._small(cell["text"])} for cell in near if cell["text"]
+                cell | {"picture": self._small(cell["text"])} for cell in near if cell["text"]
             ],
             "answer": self._answers().get(number),
             "pictures": self._pictures(number),
