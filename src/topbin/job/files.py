@@ -308,12 +308,11 @@ def _scores_of(rows: Sequence[Sequence[str]], run: StoredRun) -> Scores:
 
     Only the scores of the sample are kept.
     """
-    model, answer = run.model(), run.answer
-    if answer.data.sample is None:
-        scores: Scores = model.evidence_.scores[1]
-        return scores[order(scores, len(rows), novel=answer.novel is not None)]
-    known, probability_map = [float(row[PLACE]) for row in rows], model.probability_map_
-    knots = probability_map.knots
+    if run.answer.data.sample is None:
+        scores: Scores = run.fitted.evidence_.scores[1]
+        return scores[order(scores, len(rows), novel=run.answer.novel is not None)]
+    probability_map = run.model().probability_map_
+    known, knots = [float(row[PLACE]) for row in rows], probability_map.knots
     return np.asarray(np.interp(known, probability_map(knots), knots))
 
 
