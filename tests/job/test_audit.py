@@ -1,6 +1,7 @@
 """The audit of a run: every draw can come back, whatever a spreadsheet did to its order."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from topbin.cli import main
 from topbin.core.errors import InputError
 from topbin.evaluate.audit import draw_weighted
 from topbin.evaluate.audit.scored import Pooled, Scored, equally_likely
+from topbin.job import files
 from topbin.job.audits.answers import read_state
 from topbin.job.audits.draw import draw_audit
 from topbin.job.audits.judge import read_audit
@@ -180,6 +182,29 @@ def test_audits_of_a_run_add_up(run):
         "notes": stored["estimate"]["notes"],
     }  # the first estimate stays as it was
     assert tb.audit(run).judge() == second  # to look again at the same answers is the same look
+
+
+@pytest.mark.parametrize("where", ["anywhere", "top", "recall"])
+def test_an_audit_loads_the_model_once_and_the_next_one_loads_it_again(run, monkeypatch, where):
+    opened = tb.audit(run)
+    rows = opened.draw(20, where=where)["row"]
+    opened.record({row: bool(row % 2) for row in rows})
+    loaded, load = [], files.load
+    monkeypatch.setattr(files, "load", lambda folder: loaded.append(folder) or load(folder))
+    for times in (1, 2):
+        opened.judge()
+        assert loaded == [run / "model"] * times
+
+
+def test_a_model_of_other_rows_is_refused(run, tmp_path):
+    other = tb.fit(claims(200), "known", id="case", budget="fast").save(tmp_path / "other")
+    opened = tb.audit(run)
+    rows = opened.draw(200)["row"]
+    opened.record({row: bool(row % 2) for row in rows})
+    shutil.rmtree(run / "model")
+    shutil.copytree(other / "model", run / "model")
+    with fails("TB114", "its scores are of other rows than those of the run"):
+        opened.judge()
 
 
 def test_a_top_audit_is_a_kind_of_its_own_and_stands_beside_the_random_one(run):

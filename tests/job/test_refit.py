@@ -1,5 +1,6 @@
 """Learning from the answers: a better model in a folder of its own, and the same α as before."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -114,6 +115,16 @@ def test_a_run_on_images_cannot_be_trained_again_yet_and_says_so(run):
         refit._read_again(StoredRun(run, images))
     assert open_review(run, candidates=True).learns
     assert not replace(open_review(run, candidates=True), result=images).learns
+
+
+def test_a_model_of_other_rows_is_refused(run, tmp_path):
+    opened = tb.audit(run)
+    opened.record({opened.draw(3)["row"][0]: "yes"})
+    shutil.rmtree(run / "model")
+    other = tb.fit(claims(200), "known", id="case", budget="fast").save(tmp_path / "other")
+    shutil.copytree(other / "model", run / "model")
+    with fails("TB114", "its scores are of other rows than those of the run"):
+        opened.refit()
 
 
 def test_changed_rows_and_rows_that_are_not_unlabeled_are_refused(run, tmp_path):
