@@ -192,10 +192,10 @@ class StoredRun:
         why = "its scores are of other rows than those of the run"
         return damaged(self.folder / MODEL, why)
 
-    def refuse_sample(self, so: str) -> None:
-        """TB117 for what a run on a sample cannot do, `so` with the reason and the way out."""
+    def refuse_sample(self, why: str) -> None:
+        """TB117 for what a run on a sample cannot do; `why` says what follows, and the way out."""
         if self.answer.data.sample is not None:
-            raise InputError("TB117", f"the run was fitted on a sample, {so}")
+            raise InputError("TB117", f"the run was fitted on a sample, {why}")
 
     def refuse_classes(self, what: str) -> None:
         """TB126 for something that a run with known classes does not have."""

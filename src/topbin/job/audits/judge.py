@@ -245,7 +245,8 @@ def pooled(run: StoredRun, state: AuditState, where: str) -> Pooled:
             (draw.cuts, draw.expected or (len(draw.rows),), m / len(draw.rows))
             for draw, m in zip(draws, reached, strict=True)
         ]
-        sample = AuditSample(rows, strata, tuple(sizes), 0, *merged(parts, f_u))
+        cuts, expected = merged(parts, f_u)
+        sample = replace(sample, cuts=cuts, expected=expected)
     return Pooled(sample, [answer for answer, _ in seen.values()], top)
 
 
