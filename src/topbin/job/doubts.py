@@ -268,7 +268,8 @@ def _suspects(data: Prepared, chains: Sequence[Chain]) -> list[str]:
     if not labeled.any() or labeled.all():
         return []
     before = _alpha(chains, X, labeled)
-    middle = np.nanmedian(np.concatenate(X), axis=0)
+    # A value of the column: the mean of the middle two can be too large for a float.
+    middle = np.nanquantile(np.concatenate(X), 0.5, axis=0, method="lower")
     after: dict[str, float] = {}
     for name in _important(data, chains):
         held = [part.copy() for part in X]
