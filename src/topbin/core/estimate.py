@@ -153,7 +153,8 @@ ALARMS = {
     ),
     "tiny-bin": AlarmKind(remedy=MORE, meaning="The estimate is based on very few rows."),
     "ties": AlarmKind(
-        remedy=FINER, meaning="Many rows share a score, so they cannot be ranked against each other."
+        remedy=FINER,
+        meaning="Many rows share a score, so they cannot be ranked against each other.",
     ),
 }
 UNNAMED = AlarmKind()  # of a code that is not in the table
