@@ -13,6 +13,7 @@ The rules, all of them:
 6. Any other: audit first.
 
 After a random audit only the interval counts, because its answers need none of the assumptions.
+Where an alarm says that the scores mislead, they decide alone (`update_by_all`).
 """
 
 from contextlib import suppress
@@ -22,6 +23,7 @@ from typing import Annotated, Literal, Protocol, get_args
 
 import numpy as np
 from msgspec import Meta
+from scipy.stats import norm
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import ALARMS, IF_ALIKE, AlphaEstimate, Interval
@@ -117,12 +119,12 @@ def verdict_of(
     """The verdict with what an audit would buy, after what was found in an answer.
 
     Without scores, audits are priced as if there were no model; so they are after an audit that
-    contradicts the scores.
+    decides alone.
     """
     both = estimate if audit is None or audit.together is None else audit.together
     f_u, top = None, None
-    is_contradicted = audit is not None and audit.together is not None and audit.together.alone
-    if scored is not None and not is_contradicted:
+    is_alone = audit is not None and audit.together is not None and audit.together.alone
+    if scored is not None and not is_alone:
         f_u = scored.f_u
         with suppress(InputError):  # no unlabeled row is in the top bin
             top = TopBin.at(scored.p, scored.u).in_groups(estimate)
@@ -206,6 +208,7 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     (low, high), most = estimate.interval, estimate.upper_bound
     of, is_far = f"the interval {figure(low)} to {figure(high)}", FAR * low < high
     wide = f"{of} is still wide" if is_random else f"{of} is wide"
+    unopposed = ", as the audit shows" if is_random else ", and there is no alarm against it"
     codes = [] if is_random else [alarm.code for alarm in estimate.alarms]
     if too_high := [kind.high for code, kind in ALARMS.items() if kind.high and code in codes]:
         return _bound(most, too_high[0])
@@ -217,9 +220,9 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
         rows = f"({round(low * estimate.n_u):,} to {counted(round(high * estimate.n_u))})"
         return (
             "quote it",
-            f"{of} {rows} is narrow as a share, not as a count; no alarm is against it",
+            f"{of} {rows} is narrow as a share, not as a count{unopposed}",
         )
-    return "quote it", f"{of} is narrow enough, and there is no alarm against it"
+    return "quote it", f"{of} is narrow enough{unopposed}"
 
 
 def _bound(most: float | None, reason: str) -> tuple[Say, str]:
@@ -231,16 +234,30 @@ def _bound(most: float | None, reason: str) -> tuple[Say, str]:
 
 def _gains(estimate: AlphaEstimate, widths: AuditWidths) -> tuple[Gain, ...]:
     """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
-    gains, alpha, level = [], estimate.alpha, estimate.confidence or CONFIDENCE
+    gains = []
+    now = float(np.ptp(estimate.interval or (0.0, 1.0)))
     for where in get_args(Where):
         width_of, rows = widths.of(where)
         sizes = [n for n in SIZES if n <= rows] or ([rows] if rows else [])
         for n in sizes:
-            half = width_of(n) / 2
-            ends = max(0.0, alpha - half), min(1.0, alpha + half)  # if it finds this α
-            gain = Gain(where=where, n=n, interval=update(estimate, alpha, ends, level).interval)
-            if is_narrow(gain.interval, alpha):
+            gain = Gain(where=where, n=n, interval=_expected(estimate, width_of(n)))
+            if np.ptp(gain.interval) < now and is_narrow(gain.interval, estimate.alpha):
                 break
         if sizes:
             gains.append(gain)
     return tuple(gains)
+
+
+def _expected(estimate: AlphaEstimate, width: float) -> Interval:
+    """The mean ends after an audit, whose own interval is so wide, if the estimate is right.
+
+    The audit finds this α, or one that is lower or higher by the standard error.
+    """
+    level, half = estimate.confidence or CONFIDENCE, width / 2
+    error = half / norm.ppf((1 + level) / 2)
+    ends = []
+    for found in np.clip([estimate.alpha + k * error for k in (-1, 0, 1)], 0.0, 1.0):
+        seen = max(0.0, found - half), min(1.0, found + half)
+        ends.append(update(estimate, float(found), seen, level).interval)
+    low, high = np.mean(ends, axis=0)
+    return float(low), float(high)

@@ -74,6 +74,7 @@ UNLIKELY = 0.01
 FLAT = AlphaPosterior(LEVELS)  # every α is as likely as any other
 WITH_SCORES = "scores and answers together"
 ANSWERS_ALONE = "by the answers alone, which contradict the scores"
+SCORES_IN_DOUBT = "by the answers alone, because an alarm doubts the scores"
 MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
 
 
@@ -94,12 +95,13 @@ class Together:
         """The estimate of a run, as it is after the audit.
 
         A bound that is higher is as valid, and must not contradict the answer beside it. If the
-        answers contradict the scores, the bound of the scores does not hold.
+        answers decide alone, the bound of the scores may not hold.
         """
+        why_alone = SCORES_IN_DOUBT if before.doubt else ANSWERS_ALONE
         bound = None if self.alone else before.upper_bound
         return replace(
             before, alpha=self.alpha, interval=self.interval, posterior=self.posterior, cut=None,
-            interval_assumes=ANSWERS_ALONE if self.alone else WITH_SCORES,
+            interval_assumes=why_alone if self.alone else WITH_SCORES,
             upper_bound=None if bound is None else max(bound, self.alpha),
         )  # fmt: skip
 
@@ -581,11 +583,11 @@ def update_by_all(before: AlphaEstimate, audits: Sequence["AuditResult"]) -> Tog
     """The posterior after audits of several kinds, of which the first weighs most.
 
     So an audit of another kind makes the answer sharper, never vaguer. If any of them excludes the
-    whole interval of the scores, the first decides alone.
+    whole interval of the scores, or an alarm says that the scores mislead, the first decides alone.
     """
     first = audits[0]
     # A sharp audit may exclude the median of a wide posterior, and both are right.
-    if any(one.excludes == "interval" for one in audits):
+    if before.doubt or any(one.excludes == "interval" for one in audits):
         return update(before, first.alpha, first.interval, first.confidence, alone=True)
     for one in reversed(audits):
         both = update(before, one.alpha, one.interval, one.confidence)
