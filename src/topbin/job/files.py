@@ -50,7 +50,7 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     name no file to read again.
     """
     folder, answer = run.folder, result.answer
-    known = result.known
+    known = result.known_positives
     frame = result.listed(why=bool(answer.importance) or known is not None)
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     if known is not None:
