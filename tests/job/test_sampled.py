@@ -354,7 +354,7 @@ def test_a_time_limit_leaves_whole_repeats(tmp_path):
 
 def test_a_row_that_took_part_is_compared_with_the_others():
     fold = Fold((), np.array([1.0, 2.0, 3.0]))
-    own = fold.place(fold.held_out_scores, own=True)
+    own = fold.place(fold.held_out_scores, is_held_out=True)
     assert np.allclose(own * 4 - 1 / (1 + np.exp(-fold.held_out_scores)), [0, 1.5, 3])
     chains = [
         Chain(0, np.array([0, 1]), (np.array([0.9, 0.1]),), (), ()),

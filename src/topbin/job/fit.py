@@ -191,8 +191,8 @@ def fit_prepared(
     result = Result(data, quick, data.with_alarms(quick.estimate_, methods), methods)
     seconds_left = forecast.after_first(*timed_plans(data))
     tell(Event("first", estimate=result.first, seconds_left=seconds_left))
-    known: Any = y if data.classes is None else data.classes
-    result = _refined(result, classifiers, known, engine)
+    target: Any = y if data.classes is None else data.classes
+    result = _refined(result, classifiers, target, engine)
     result = _checked(result, classifiers, y)
     result = replace(result, gamma=asked_sensitivity(result, data.request.labeling))
     tell(Event("stopped" if result.stopped else "done", estimate=result.estimate))
@@ -201,13 +201,13 @@ def fit_prepared(
 
 def _refined(result: Result, classifiers: Classifiers, y: Any, engine: Engine) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
-    careful, X, rest = classifiers.careful, result.data.X, result.data.rest is not None
-    plan = careful.plan
-    chains = plan.outer + (not result.data.by_net)  # nets of folds score new images together
-    held = {"sample_weight": result.data.weight, **result.data.folds.arrays}
-    keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
+    data, careful = result.data, classifiers.careful
+    X, plan, is_sample = data.X, careful.plan, data.rest is not None
+    chains = plan.outer + (not data.by_net)  # nets of folds score new images together
+    arrays = {"sample_weight": data.weight, **data.folds.arrays}
+    keep: bool | Literal["first"] = is_sample or "first"  # the first repeat's models explain rows
     try:
-        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **arrays, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan, chains)
         if not whole:
@@ -215,7 +215,7 @@ def _refined(result: Result, classifiers: Classifiers, y: Any, engine: Engine) -
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **arrays, keep_chains=keep)
     except OutOfTime:
         return replace(result, stopped="time limit after the first estimate")
     if careful.time_limit is not None:
@@ -223,7 +223,7 @@ def _refined(result: Result, classifiers: Classifiers, y: Any, engine: Engine) -
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None, on_event=None)
     result = replace(result, chains=crossfit.folds[0])
-    if rest:
+    if is_sample:
         try:
             return _counted(result, careful, y, crossfit, engine)
         except KeyboardInterrupt:

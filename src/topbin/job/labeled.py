@@ -204,10 +204,10 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
         table = open_table(rows.main, sql=read.sql, **written)
         named = str(rows.label)
         return LabeledTable(table.check([named]), named, findings=find_in_files(table.files))
-    known, table = open_pair(rows.positives, rows.main, apart=read.classes, **written)
-    table, shared = leave_out_shared(known, table)
-    findings = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
-    positives, classes = known.whole(), None
+    first, table = open_pair(rows.positives, rows.main, apart=read.classes, **written)
+    table, shared = leave_out_shared(first, table)
+    findings = (*find_shared(shared, first.name), *find_in_files([*first.files, *table.files]))
+    positives, classes = first.whole(), None
     if read.classes is not None:
         classes = read_classes(positives.frame[read.classes].tolist()).check_labeled()
         positives = positives.select([name for name in positives.kinds if name != read.classes])
@@ -393,8 +393,8 @@ def _paths(opened: LabeledTable, table: Batch, column: str, request: Request) ->
     values, rows, root = table.frame[column], request.rows, request.read.image_root
     if request.read.image is None:
         return paths_from(values, column, None)
-    known = paths_from(values[:n_p], column, root_of(rows.positives, root)) if n_p else []
-    return [*known, *paths_from(values[n_p:], column, root_of(rows.main, root))]
+    positives = paths_from(values[:n_p], column, root_of(rows.positives, root)) if n_p else []
+    return [*positives, *paths_from(values[n_p:], column, root_of(rows.main, root))]
 
 
 def _labels(

@@ -54,10 +54,12 @@ def find_remedy(
     """
     if data.by_net or issparse(data.X):
         return None
-    if (group := _named(data.alarms, "group-column", "near-copies")) and not data.folds.sentence:
-        return _by_group(data, group[0], model)
+    if (groups := _named(data.alarms, "group-column", "near-copies")) and not data.folds.sentence:
+        folds = read_fold_groups(data.table, data.label, groups[0], None)
+        grouped = replace(data, folds=folds)
+        return None if folds.row_groups is None else _remedy("group", groups[:1], grouped, model)
     if leaks := _named(data.alarms, "leak"):
-        return _remedy("drop", leaks, data, leaks, model)
+        return _remedy("drop", leaks, data, model)
     for suspect in _suspects(data, chains):
         others = _crossfitted(data, (suspect,), model)
         if others is None:
@@ -117,23 +119,12 @@ def _named(alarms: Sequence[Alarm], *codes: str) -> tuple[str, ...]:
     return tuple(a.column for a in alarms if a.code in codes and a.column is not None)
 
 
-def _by_group(data: Prepared, group: str, model: Any) -> Remedy | None:
-    folds = read_fold_groups(data.table, data.label, group, None)
-    if folds.row_groups is None:
-        return None
-    without = (group,) if group in data.encoder.columns else ()
-    return _remedy("group", (group,), replace(data, folds=folds), without, model)
-
-
 def _remedy(
-    kind: Literal["drop", "group"],
-    columns: tuple[str, ...],
-    data: Prepared,
-    without: Sequence[str],
-    model: Any,
+    kind: Literal["drop", "group"], columns: tuple[str, ...], data: Prepared, model: Any
 ) -> Remedy | None:
-    """A remedy by the quick estimate `without` some columns; None if no column is left."""
-    evidence = _crossfitted(data, without, model)
+    """A remedy by the quick estimate without these columns; None if no column is left."""
+    features = [name for name in columns if name in data.encoder.columns]
+    evidence = _crossfitted(data, features, model)
     if evidence is None:
         return None
     estimate = estimate_alpha(evidence, confidence=data.request.certainty.confidence)
@@ -153,9 +144,10 @@ def _suspects(data: Prepared, chains: Sequence[Chain]) -> list[str]:
     """The columns without which α is highest, if it is clearly higher than with all of them."""
     if not chains or data.request.labeling.labeled_by:
         return []
-    is_p = data.labels.is_positive[data.fitted_rows]
+    fitted = data.fitted_rows
+    is_p = data.labels.is_positive[fitted]
     drawn = [_some_rows(chain.held_out, is_p) for chain in chains]
-    X = [data.X[data.fitted_rows[rows]] for rows in drawn]
+    X = [data.X[fitted[rows]] for rows in drawn]
     labeled = np.concatenate([is_p[rows] for rows in drawn])
     if not labeled.any() or labeled.all():
         return []

@@ -102,9 +102,9 @@ class Result:
         if not hasattr(self.classifier, "labeling_"):  # with it, labels need not be random
             tested = self.labeling or self.random_labels
             more += tested.alarms() if isinstance(tested, Subtypes | ScarTest) else ()
-        estimate, found = self.classifier.estimate_, self.found_remedy
-        if found is not None and self.remedy is None:
-            note = f"{found.sentence}, so either other columns leak the label too, or none does"
+        estimate, remedy = self.classifier.estimate_, self.found_remedy
+        if remedy is not None and leaves_alpha_near_zero(remedy, self.data.alarms):
+            note = f"{remedy.sentence}, so either other columns leak the label too, or none does"
             estimate = replace(estimate, notes=(*estimate.notes, note))
         return self.data.with_alarms(estimate, self.methods, more)
 
@@ -313,14 +313,14 @@ class Result:
         """
         est = self.estimate
         points = sorted((other.alpha, other.method) for other in self.methods)
-        said = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
+        readings = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
         most = 1.0 if est.interval is None else est.interval[1] + 1 / est.n_u
         word = "methods agree"
         if any(alarm.code == "methods-disagree" for alarm in est.alarms):
             word = "methods disagree"
         elif points and points[-1][0] > most:
             word = "methods that err upward are higher"
-        return f"{word}: {said}"
+        return f"{word}: {readings}"
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""

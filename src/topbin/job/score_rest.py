@@ -42,18 +42,18 @@ class Fold:
     models: tuple[Any, ...]
     held_out_scores: Floats
 
-    def place(self, z: Floats, *, own: bool = False) -> Floats:
+    def place(self, z: Floats, *, is_held_out: bool = False) -> Floats:
         """The rank of z among held-out scores, from 0 to 1; between two of them z keeps its order.
 
         Known positives are not among them, so a positive's place does not depend on whether it is
-        known. With `own`, z are the scores of these rows, and each is compared with the others.
+        known. With `is_held_out`, z are these scores, and each is compared with the others.
 
         >>> Fold((), np.array([1.0, 2.0])).place(np.array([0.0, 1.5, 9.0])).round(2)
         array([0.17, 0.61, 1.  ])
         """
         size = self.held_out_scores.size
         below = share_below(z, self.held_out_scores) * size
-        if own:
+        if is_held_out:
             below = (below - 0.5) * size / max(1, size - 1)
         return np.asarray((below + expit(z)) / (size + 1), np.float64)
 
@@ -92,7 +92,7 @@ class Folds:
             for chain, fold in zip(repeat, folds, strict=True):
                 z, side = chain.mean_scores, is_positive[chain.held_out]
                 summed[chain.held_out[side]] += fold.place(z[side])
-                summed[chain.held_out[~side]] += fold.place(z[~side], own=True)
+                summed[chain.held_out[~side]] += fold.place(z[~side], is_held_out=True)
         return summed / len(self.repeats)
 
 

@@ -267,9 +267,9 @@ def read_watch(folder: Path, new: WatchState, whole: Whole) -> WatchState:
     for name in ("schema", "run", "time", "every", "risk", "confidence"):
         was, now = getattr(state, name), getattr(new, name)
         if was != now:
-            seen = "another run, or this one before an audit"
-            seen = seen if name == "run" else f"{name} {was!r}, not {now!r}"
-            raise InputError("TB161", f'"{folder}" watches {seen}. Choose another folder.')
+            watched = "another run, or this one before an audit"
+            watched = watched if name == "run" else f"{name} {was!r}, not {now!r}"
+            raise InputError("TB161", f'"{folder}" watches {watched}. Choose another folder.')
     if not _is_sound(state, whole.cuts.size + 1):
         raise InputError("TB161", f'"{folder / STATE}" contradicts itself; it is damaged.')
     return state
@@ -479,8 +479,9 @@ def _starts(batch: Batch, state: WatchState) -> Any:
             "it belongs to no period. Fill it in, or leave the row out.",
         )
     if is_date != every.is_of_dates:
-        held = "dates: give day, week or month" if is_date else "numbers: give a number"
-        raise InputError("TB008", f'{option("every")} does not fit: "{state.time}" holds {held}.')
+        content = "dates: give day, week or month" if is_date else "numbers: give a number"
+        message = f'{option("every")} does not fit: "{state.time}" holds {content}.'
+        raise InputError("TB008", message)
     return every.starts(when)
 
 
