@@ -302,13 +302,13 @@ def _run(
     show: Screen, run: "RunFolder", data: "Prepared", steps: "SavedSteps", engine: Engine
 ) -> "Result":
     from topbin.job.fit import fit_prepared
-    from topbin.job.models import kept_sentence, steps_of_first
+    from topbin.job.models import kept_sentence
     from topbin.show.screen import shown
 
     if run.resumed:
         names = list(steps)
         run.log({"stage": "resumed", "kept": names})
-        show.print(f"kept            {kept_sentence(names, steps_of_first(data))}")
+        show.print(f"kept            {kept_sentence(names, by_net=data.by_net)}")
     with shown(show) as tell_screen:
 
         def tell(event: Any) -> None:

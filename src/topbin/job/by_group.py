@@ -39,22 +39,15 @@ def by_column(
     is_p, scores, notes = data.labels.is_positive[rows], None, []
     if data.rest is not None:
         notes.append(f"groups are compared by the {is_p.size - is_p.sum():,} sampled rows")
-    if name in data.encoder.columns:
-        scores = _blind(data, name, chains)
-        notes += [SEEN.format(name)] if scores is None else []
+    if name in data.encoder.columns and chains and not data.by_net:
+        columns = matrix_columns(data.encoder, [name])
+        z = blind_scores(chains, data.X[rows], columns, data.request.certainty.seed)
+        scores = z[is_p], z[~is_p]
+    elif name in data.encoder.columns:
+        notes.append(SEEN.format(name))
     whole = Whole.of(evidence, estimate, scores)
     fitted = Groups(name, groups.names, groups.codes[rows], groups.notes)
     return by_group(whole, fitted, is_p, estimate.confidence, notes)
-
-
-def _blind(data: Prepared, name: str, chains: Sequence[Chain]) -> tuple[Floats, Floats] | None:
-    """Scores that do not depend on a feature; None if the models cannot give them."""
-    if not chains or data.by_net:
-        return None
-    rows, columns = data.fitted_rows, matrix_columns(data.encoder, [name])
-    z = blind_scores(chains, data.X[rows], columns, data.request.certainty.seed)
-    is_p = data.labels.is_positive[rows]
-    return z[is_p], z[~is_p]
 
 
 def blind_scores(chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int) -> Floats:

@@ -52,9 +52,8 @@ class FoldGroups:
 
     def at(self, rows: Any) -> "FoldGroups":
         """The groups of some of the rows."""
-        if self.row_groups is None:
-            return self
-        return replace(self, row_groups=self.row_groups.at(rows))
+        row_groups = None if self.row_groups is None else self.row_groups.at(rows)
+        return replace(self, row_groups=row_groups)
 
     def without_copies(self, keys: Any) -> Any:
         """The rows that are left if each group keeps one row of each key.

@@ -219,24 +219,20 @@ def steps_of(learner: str, names: Iterable[str]) -> int:
     return sum(name.rsplit("-", 2)[0] == learner for name in names)  # as `chain_name` writes them
 
 
-def steps_of_first(data: Prepared) -> int:
-    """How many steps the first estimate has; for tables one of them is for new rows."""
-    return NET_FIRST.outer if data.by_net else FIRST.outer + 1
-
-
-def kept_sentence(steps: Sequence[str], first: int) -> str:
-    """What a resumed run need not do again; `first` is how many steps the first estimate has.
+def kept_sentence(steps: Sequence[str], *, by_net: bool) -> str:
+    """What a resumed run, of a net or of a table, need not do again.
 
     >>> done = [f"pvu-0-{k}" for k in range(4)]
-    >>> print(kept_sentence([*done, "tedn-0-0", "tedn-0-1"], first=4))
+    >>> print(kept_sentence([*done, "tedn-0-0", "tedn-0-1"], by_net=False))
     the first estimate and 2 steps of the careful one, from before
     >>> chosen = [f"pvu-{model}-0-{k}" for model in ("linear", "trees") for k in range(4)]
-    >>> print(kept_sentence([*done[:2], *chosen], first=4))  # a text, whose model was chosen first
+    >>> print(kept_sentence([*done[:2], *chosen], by_net=False))  # a text: its model comes first
     a part of the first estimate, from before
     """
     if not steps:
         return "nothing: no step was finished on these rows; starting over"
-    if steps_of(PVU.name, steps) < first:
+    # For tables one of the steps is for new rows.
+    if steps_of(PVU.name, steps) < (NET_FIRST.outer if by_net else FIRST.outer + 1):
         return "a part of the first estimate, from before"
     careful = steps_of(TEDN.name, steps)
     also = f" and {counted(careful, 'step')} of the careful one" if careful else ""

@@ -255,7 +255,7 @@ def prepare(
     *,
     engine: Engine = Local(),
     folder: Path | None = None,
-    tell: Callable[[Event], object] | None = None,
+    tell: Callable[[Event], object] = lambda _: None,
 ) -> Prepared:
     """Read what a request names, whole or a sample of it, and encode its rows.
 
@@ -266,10 +266,10 @@ def prepare(
     rows, read = request.rows, request.read
     refuse_same(rows)
     if has_images(request):
-        loaded = read_images(request, folder, _progress("decode", tell))
+        loaded = read_images(request, folder, lambda *at: tell(Event("decode", *at)))
         if loaded.image is not None and loaded.image.encoder is None:
             return _for_net(loaded, loaded.image, request)
-        return _encoded(loaded, request, _progress("encode", tell))
+        return _encoded(loaded, request, lambda *at: tell(Event("encode", *at)))
     _check_label(rows)
     rows = replace(rows, source=as_column(rows.main), unlabeled=None,
                    positives=as_column(rows.positives))  # fmt: skip
@@ -277,13 +277,6 @@ def prepare(
     if read.embeddings is not None:
         loaded = replace(loaded, table=_with_vectors(loaded.table, request))
     return _encoded(loaded, request)
-
-
-def _progress(
-    stage: str, tell: Callable[[Event], object] | None
-) -> Callable[[int, int], object] | None:
-    """What tells how many images have passed a stage; None if nobody listens."""
-    return None if tell is None else lambda done, total: tell(Event(stage, done, total))
 
 
 def _encoded(
@@ -391,17 +384,15 @@ def _features(
     image, table = loaded.image, loaded.opened.table
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
-    learned_from = columns if loaded.rest is None else loaded.rest.columns
+    rows = columns if loaded.rest is None else loaded.rest.columns
     given, by = request.read.encoder, None if image is None else image.encoder
     is_read = by is not None or callable(given)  # to vectors, before this
     reader = None if given is None or is_read else os.path.abspath(given)
     text = [] if by is None and is_read else list(request.read.text)
     marks = set(table.decimals.values())
     decimal = request.read.decimal or (marks.pop() if len(marks) == 1 else None)
-    features = fit_features(
-        learned_from, exclude=left_out, text=text, encoder=reader, decimal=decimal
-    ).by_name()
-    about = dict[str, Any]()  # of columns read to vectors before
+    features = fit_features(rows, exclude=left_out, text=text, encoder=reader, decimal=decimal)
+    features, about = features.by_name(), dict[str, Any]()  # of columns read to vectors before
     if image is not None and by is not None:
         shape = image.images.row_shape
         about[image.name] = {"encoder": by.given, "digest": by.digest, "shape": shape}

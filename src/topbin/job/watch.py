@@ -479,9 +479,8 @@ def _starts(batch: Batch, state: WatchState) -> Any:
             "it belongs to no period. Fill it in, or leave the row out.",
         )
     if is_date != every.is_of_dates:
-        content = "dates: give day, week or month" if is_date else "numbers: give a number"
-        message = f'{option("every")} does not fit: "{state.time}" holds {content}.'
-        raise InputError("TB008", message)
+        kind = "dates: give day, week or month" if is_date else "numbers: give a number"
+        raise InputError("TB008", f'{option("every")} does not fit: "{state.time}" holds {kind}.')
     return every.starts(when)
 
 
