@@ -6,7 +6,7 @@ from hard_scores import LARGE, large, samples
 from hypothesis import given, settings
 
 from topbin.core import InputError, Tails
-from topbin.core.counting import PIECE, count_above
+from topbin.core.tails import PIECE, count_above
 
 
 def by_definition(scores_p, scores_u):

@@ -50,6 +50,13 @@ def test_a_clean_table_has_no_remedy_and_no_alarm_about_labels(plain):
     assert plain.random_labels is not None
 
 
+@pytest.mark.parametrize("values", [(0.0, 1e308), (-1e308, 0.0)])
+def test_values_as_large_as_floats_can_be_are_no_suspects(rows, values):
+    huge = np.where(np.arange(N) % 5 < 2, *values)
+    found = fit(rows[0].assign(huge=huge), rows[2])
+    assert found.remedy is None
+
+
 @pytest.mark.parametrize("strength", [1.0, 8.0])
 def test_a_leak_is_named_and_the_answer_without_it_leads(rows, plain, strength):
     frame, is_positive, labeled = rows

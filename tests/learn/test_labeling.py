@@ -10,7 +10,7 @@ import topbin as tb
 from topbin.core import Evidence, Tails
 from topbin.learn.fitting import FitOptions, fit_table
 from topbin.learn.labeling.propensity import attributes, labeling_chance
-from topbin.learn.labeling.scar import ScarTest, find_clusters, merge_small, scar_test
+from topbin.learn.labeling.scar import ScarTest, find_clusters, merge_small, project, scar_test
 from topbin.learn.labeling.subtypes import shrunken
 from topbin.learn.learners import TEDN
 from topbin.learn.probabilities import RatioMap
@@ -55,6 +55,13 @@ def test_an_estimate_of_weighted_positives_counts_all_of_them():
     assert tb.estimate_alpha(found, method="bbe", confidence=None).n_p == 60
     with fails("TB007"):
         tb.estimate_alpha(found, method="dedpul")
+
+
+def test_units_are_of_no_matter_however_large():
+    X, y, _ = two_kinds()
+    X = np.hstack([X, np.where(X > 5, np.nan, 2 * X)])
+    for power in (-900, -1, 1000):
+        np.testing.assert_array_equal(project(X * 2.0**power, y), project(X, y))
 
 
 def test_small_clusters_are_merged_into_the_nearest_and_counted():

@@ -7,10 +7,9 @@ Rows that belong together, such as visits of one patient, say less than as many 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from topbin.core.checks import Scores
+from topbin.core.checks import Floats, RowNumbers, Scores
 
 
 def exact_upper(hits: Any, n: Any, risk: float) -> Any:
@@ -34,7 +33,7 @@ def exact_lower(hits: Any, n: Any, risk: float) -> Any:
     return np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1), n - hits + 1, risk), 0)
 
 
-def effective_rows(weights: NDArray[np.float64]) -> float:
+def effective_rows(weights: Floats) -> float:
     """How many equally weighted rows give the same precision (Kish).
 
     >>> effective_rows(np.array([3.0, 1.0])), effective_rows(np.ones(9))      # 16/10
@@ -43,9 +42,7 @@ def effective_rows(weights: NDArray[np.float64]) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def share_below(
-    scores: Scores, ranked: Scores, weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def share_below(scores: Scores, ranked: Scores, weights: Floats | None = None) -> Floats:
     """For each score, the share of `ranked` (ascending) that is lower; ties count half.
 
     With `weights`, the share of the weight of `ranked`.
@@ -60,7 +57,7 @@ def share_below(
     return np.asarray((below[ends[0]] + below[ends[1]]) / (2 * below[-1]), np.float64)
 
 
-def ranks_of(scores: Scores) -> NDArray[np.float64]:
+def ranks_of(scores: Scores) -> Floats:
     """For each score, the share of all that is lower; ties, and the score itself, count half.
 
     >>> ranks_of(np.array([5.0, 7.0, 7.0, 9.0]))
@@ -69,7 +66,7 @@ def ranks_of(scores: Scores) -> NDArray[np.float64]:
     return share_below(scores, np.sort(scores))
 
 
-def design_effect(scores: Scores, groups: NDArray[np.intp], cuts: Scores) -> float:
+def design_effect(scores: Scores, groups: RowNumbers, cuts: Scores) -> float:
     """How many times as much as those of independent rows do shares above a cut vary, at most?
 
     The variance of a share is that of sums over groups. The largest effect of all cuts counts, but

@@ -79,11 +79,8 @@ def as_real_array(scores: Any, name: str) -> Scores:
         array = _numbers_from_objects(array, name)
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise _not_real(f"{name} must hold real numbers; got dtype {array.dtype}.")
-    if array.dtype == np.float16:
-        return array.astype(np.float32)
-    if array.dtype.newbyteorder("=") in (np.float32, np.float64):
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
-    return array.astype(np.float64)
+    is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
+    return array.astype(np.float32 if is_short else np.float64, copy=False)
 
 
 def unmasked(values: Any) -> Any:

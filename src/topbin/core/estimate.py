@@ -40,6 +40,12 @@ class AlarmKind:
     high: str = ""
 
 
+_NOT_INDEPENDENT = AlarmKind(
+    remedy=FIX,
+    doubt="rows seem to belong together, so the share is likely higher",
+    wrong="rows seem to belong together",
+)
+_NOTHING_LEARNED = AlarmKind(remedy=MORE, high="a model that learned nothing gives such an α too")
 # By code. Of several alarms the first in this order is the one that a headline or a verdict names.
 ALARMS = {
     "leak": AlarmKind(
@@ -47,16 +53,8 @@ ALARMS = {
         doubt="a column seems to leak the label, so the share is likely higher",
         wrong="a column seems to leak the label",
     ),
-    "group-column": AlarmKind(
-        remedy=FIX,
-        doubt="rows seem to belong together, so the share is likely higher",
-        wrong="rows seem to belong together",
-    ),
-    "near-copies": AlarmKind(
-        remedy=FIX,
-        doubt="rows seem to belong together, so the share is likely higher",
-        wrong="rows seem to belong together",
-    ),
+    "group-column": _NOT_INDEPENDENT,
+    "near-copies": _NOT_INDEPENDENT,
     "repeated-rows": AlarmKind(remedy=FIX, wrong="many rows are copies of others"),
     "biased-labels": AlarmKind(
         doubt="the labels do not look random, so the share is likely higher",
@@ -77,10 +75,8 @@ ALARMS = {
     "shared-rows": AlarmKind(
         remedy=FIX, high="known positives seem to be among the unlabeled rows too"
     ),
-    "near-one": AlarmKind(remedy=MORE, high="a model that learned nothing gives such an α too"),
-    "alpha-near-one": AlarmKind(
-        remedy=MORE, high="a model that learned nothing gives such an α too"
-    ),
+    "near-one": _NOTHING_LEARNED,
+    "alpha-near-one": _NOTHING_LEARNED,
     "above-bound": AlarmKind(high="the point is above the bound"),
     "steep-start": AlarmKind(remedy=MORE, high="the rows are too few for so many columns"),
     "few-positives": AlarmKind(remedy=MORE),
@@ -268,10 +264,9 @@ class AlphaEstimate:
         >>> [(to_do, [alarm.code for alarm in alarms]) for to_do, alarms in est.alarms_to_do][0]
         ('fix the rows or columns, then fit again', ['leak'])
         """
-        by_remedy = {
-            to_do: [a for a in self.alarms if ALARMS.get(a.code, UNNAMED).remedy == to_do]
-            for to_do in (FIX, AUDIT, MORE)
-        }
+        by_remedy: dict[str, list[Alarm]] = {FIX: [], AUDIT: [], MORE: []}
+        for alarm in self.alarms:
+            by_remedy[ALARMS.get(alarm.code, UNNAMED).remedy].append(alarm)
         return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
 
     @property
@@ -288,13 +283,15 @@ class AlphaEstimate:
     def too_few(self) -> str:
         """Why there is no single number.
 
+        >>> AlphaEstimate(alpha=0.25, n_p=1, n_u=300, method="bbe").too_few
+        '1 positive is too few for a point estimate'
         >>> AlphaEstimate(alpha=0.25, n_p=60, n_u=300, method="bbe", worth=(12, 80)).too_few
         '60 positives (equivalent to 12 independent rows) are too few for a point estimate'
         """
-        if self.worth is None:
-            return too_few(self.n_p)
-        worth = f"equivalent to {counted(self.worth_p, 'independent row')}"
-        return f"{counted(self.n_p, 'positive')} ({worth}) are too few for a point estimate"
+        rows, verb = counted(self.n_p, "positive"), "is" if self.n_p == 1 else "are"
+        if self.worth is not None:
+            rows += f" (equivalent to {counted(self.worth_p, 'independent row')})"
+        return f"{rows} {verb} too few for a point estimate"
 
     @property
     def has_no_signal(self) -> bool:
@@ -317,22 +314,19 @@ class AlphaEstimate:
 
     def _share_of_unlabeled(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"
-        if self.worth_p >= RANGE_ONLY:
-            if (most := self.leading_bound) is not None:
-                rows = counted(most * self.n_u)
-                point = (
-                    f"the point estimate of {self.method}, {figure(self.alpha)}, is above the bound"
-                )
-                if self.has_no_signal:
-                    point = "no signal: these scores do not separate positives from unlabeled rows"
-                bound = f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound"
-                return f"{bound}; {point}"
-            rows = counted(self.alpha * self.n_u)
-            return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
-        if self.interval is None:
-            return f"{self.too_few}, and there is no interval"
-        low, high = range_ends(*self.interval)
-        return f"α between {low} and {high} {of}; {self.too_few}"
+        if self.worth_p < RANGE_ONLY:
+            if self.interval is None:
+                return f"{self.too_few}, and there is no interval"
+            low, high = range_ends(*self.interval)
+            return f"α between {low} and {high} {of}; {self.too_few}"
+        point, most = figure(self.alpha), self.leading_bound
+        if most is None:
+            return f"α = {point} {of} (about {counted(self.alpha * self.n_u)}), by {self.method}"
+        why = f"the point estimate of {self.method}, {point}, is above the bound"
+        if self.has_no_signal:
+            why = "no signal: these scores do not separate positives from unlabeled rows"
+        rows = counted(most * self.n_u)
+        return f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound; {why}"
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
@@ -347,12 +341,3 @@ class AlphaEstimate:
             return f"π {sign} {figure(shares[0])} {rows}, the {labeled:,} labeled ones included"
         low, high = range_ends(*shares)
         return f"π between {low} and {high} {rows}, labeled ones included"
-
-
-def too_few(n_p: int) -> str:
-    """Why there is no single number.
-
-    >>> too_few(1)
-    '1 positive is too few for a point estimate'
-    """
-    return f"{counted(n_p, 'positive')} {'is' if n_p == 1 else 'are'} too few for a point estimate"

@@ -276,8 +276,7 @@ def read_labels(s: Any, *, positive: Any = None, negative: Any = None) -> Labels
     "'ja' = positive (1 row), blank = unlabeled (2 rows); there is no other value"
     """
     coded = code_labels(s)
-    values = resolve_labels(coded.counts(), positive=positive, negative=negative)
-    return values.read(coded)
+    return resolve_labels(coded.counts(), positive=positive, negative=negative).read(coded)
 
 
 def resolve_labels(

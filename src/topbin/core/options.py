@@ -111,13 +111,13 @@ class Option:
         try:
             given = self._listed(os.fspath(value) if isinstance(value, os.PathLike) else value)
             converted = msgspec.convert(given, self.type)
+            if isinstance(converted, float) and not isfinite(converted):
+                raise ValueError("not finite")
+            return converted
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             raise InputError(
                 "TB008", f"{option(self.name)} must be {self.rule}; got {value!r:.80}."
             ) from error
-        if isinstance(converted, float) and not isfinite(converted):
-            raise InputError("TB008", f"{option(self.name)} must be {self.rule}; got {value!r}.")
-        return converted
 
     def _listed(self, value: Any) -> Any:
         if self.kind == Names:
@@ -167,11 +167,20 @@ def settle(value: Any) -> None:
             object.__setattr__(value, each.name, each.checked(getattr(value, each.name)))
 
 
+class Settled:
+    """A frozen value that settles its options when it is made."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
 # --- the options ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
+class Rows(Settled):
     """Which rows there are, and what their labels mean."""
 
     source: Any = opt(None, "The files of a table.", kind=Names, any=True)
@@ -195,9 +204,6 @@ class Rows:
     drop: Columns = opt((), "Columns to leave out; repeat, or use commas.", kind=Names)
     group: str | None = opt(None, "A column that names what rows belong to, such as a patient.")
 
-    def __post_init__(self) -> None:
-        settle(self)
-
     @property
     def main(self) -> Any:
         """The table, or the unlabeled rows."""
@@ -205,7 +211,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Read:
+class Read(Settled):
     """How rows are read: `topbin.fit(..., read=topbin.Read(text="notes", dates="dmy"))`.
 
     Columns that are no features but have a part of their own are named here, too.
@@ -253,7 +259,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Labeling:
+class Labeling(Settled):
     """What is known, or feared, about which positives are labeled.
 
     >>> Labeling(labeled_by="site").labeled_by, Labeling(gamma=2).gamma
@@ -278,9 +284,6 @@ class Labeling:
         None, "Report the largest Γ at which α is still at least this.", ge=0, le=1, metavar="SHARE"
     )
 
-    def __post_init__(self) -> None:
-        settle(self)
-
     @property
     def asks_gamma(self) -> bool:
         """Whether the job is to say what follows if labels are not random."""
@@ -288,7 +291,7 @@ class Labeling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Budget:
+class Budget(Settled):
     """How much work to put in, and where: `topbin.fit(..., budget="best")` or `Budget(...)`.
 
     `engine` is one of `topbin.engines` in Python, and its name elsewhere. `memory` is a mapping
@@ -310,9 +313,6 @@ class Budget:
     on_event: Any = None
     verbose: bool = False
 
-    def __post_init__(self) -> None:
-        settle(self)
-
     @property
     def rows(self) -> int | None:
         """How many rows to sample; None: all. An engine alone asks for the usual sample.
@@ -324,7 +324,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Listing:
+class Listing(Settled):
     """Which rows to list: so many, or all down to a precision.
 
     >>> Listing(candidates=20).candidates
@@ -336,19 +336,13 @@ class Listing:
     )
     min_precision: float | None = opt(None, "Or: list rows down to this precision.", gt=0, lt=1)
 
-    def __post_init__(self) -> None:
-        settle(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Certainty:
+class Certainty(Settled):
     """How sure the answer is to be, and which random numbers it uses."""
 
     confidence: float = opt(CONFIDENCE, "Confidence level of the intervals.", gt=0, lt=1)
     seed: int = opt(0, "Random seed of folds and models.", ge=0, le=MOST_SEED)
-
-    def __post_init__(self) -> None:
-        settle(self)
 
 
 PLACES = {
@@ -514,10 +508,9 @@ def schema() -> dict[str, Any]:
     ]
     kind = msgspec.defstruct("Settings", parts, forbid_unknown_fields=True)
     made = msgspec.json.schema(kind)["$defs"]["Settings"]
-    about = "The file run.toml of a run folder. What was left out is not there."
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **made,
         "title": "What a topbin run was asked to do",
-        "description": about,
+        "description": "The file run.toml of a run folder. What was left out is not there.",
     }

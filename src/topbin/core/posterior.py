@@ -88,10 +88,15 @@ class AlphaPosterior:
         """
         return AlphaPosterior(tuple(min(q, bound) for q in self.quantiles))
 
-    def with_all(self) -> "AlphaPosterior":
-        """The same, where nothing speaks against all rows being positive: its upper half is 1."""
-        kept = zip(self.quantiles, LEVELS, strict=True)
-        return AlphaPosterior(tuple(q if level < 0.5 else 1.0 for q, level in kept))
+    @classmethod
+    def unknown(cls) -> "AlphaPosterior":
+        """α where scores separate nothing: all rows may be positive, and no share is excluded.
+
+        >>> AlphaPosterior.unknown().median, AlphaPosterior.unknown().interval(0.95)
+        (1.0, (0.0, 1.0))
+        """
+        spread = np.interp(LEVELS, [0.025, 0.5], [0.0, 1.0])
+        return cls(tuple(map(float, spread)))
 
     def draws(self, n: int = DRAWS) -> Floats:
         """So many equally likely values of α, ascending; always the same ones."""

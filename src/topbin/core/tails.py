@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from topbin.core.binomial import effective_rows
 from topbin.core.checks import Scores, check_scores
-from topbin.core.counting import PIECE, SPARSE, count_above
-from topbin.core.counting import Counts as Counts
 from topbin.core.errors import InputError
 
 Shares = NDArray[np.float64]
+Counts = NDArray[np.int64]
 RATIO = 1.05  # between neighboring geometric ranks
+PIECE = 1 << 16  # rows at a time, so that temporaries stay in the cache
+SPARSE = 8  # unlabeled rows per positive above which looking cuts up beats sorting both samples
+RANKED = 1 << 18  # rows sorted at a time; more if looking up the cuts would cost more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +152,19 @@ class Tails:
         """Refuse an empty unlabeled sample."""
         if self.n_u == 0:
             raise InputError("TB001", "scores_u is empty; pass at least one unlabeled score.")
+
+
+def count_above(cuts: Scores, scores: Scores) -> Counts:
+    """How many finite scores are at or above each of these distinct ascending cuts.
+
+    >>> count_above(np.array([1.0, 2.0]), np.array([0.0, 1.5, 2.0, 3.0]))
+    array([3, 2])
+    """
+    above = np.zeros(cuts.size, np.int64)
+    for part in np.array_split(scores, max(1, scores.size // max(RANKED, 32 * cuts.size))):
+        ranked = np.sort(part)
+        above += ranked.size - np.searchsorted(ranked, cuts)
+    return above
 
 
 def _batches(chunks: Iterable[Any], rows: int) -> Iterator[Scores]:

@@ -21,16 +21,14 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.core.formatting import counted
 from topbin.core.labels import NO_NUMBER, Coded, plain_word
 from topbin.core.optional import require
-from topbin.data.formats.written import Written, holds_number, is_missing, look_numeric
-from topbin.data.schema import TYPICAL, WHOLE_TYPES, Kind, Types, check_columns, kinds_of
+from topbin.data.formats.written import Written, as_float, holds_number, is_missing, look_numeric
+from topbin.data.schema import TYPICAL, WHOLE_TYPES, Chosen, Kind, Types, check_columns, kinds_of
 
-Names = Sequence[str] | None
 Places = NDArray[np.int64]
 CHUNK_ROWS = 100_000
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
-BYTE = 256
 FIRST_TEXTS = 200  # texts that show whether cells hold numbers
 ARROW_WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
@@ -116,6 +114,11 @@ class Batch:
         data = self.data[list(columns)] if self.is_tidy else self.data.select(list(columns))
         return replace(self, data=data, kinds=kinds)
 
+    def with_blanks(self, kinds: dict[str, Kind]) -> "Batch":
+        """These columns, in this order; those that are not there are blank."""
+        data = tidy_frame(self.frame.reindex(columns=list(kinds)), kinds)
+        return replace(self, data=data, kinds=kinds)
+
     def take(self, index: Any) -> "Batch":
         """Some of the rows, by position or mask, in this order."""
         rows = np.arange(self.rows)[index]
@@ -175,8 +178,8 @@ class Batch:
 class Part:
     """Some rows of a table; small, so that it can be sent to another machine and read there.
 
-    `types` are the columns and what they are read as, `first` is the place of the first row among
-    all rows of the table, and `size` the number of rows, where it is known.
+    `types` are what the columns are read as, `first` is the place of the first row in the table,
+    and `size` the number of rows, where it is known.
     """
 
     path: str
@@ -191,11 +194,7 @@ class Part:
     written: Mapping[str, Written] = field(default_factory=dict)  # dates, numbers in other forms
     ways: Mapping[str, str] = field(default_factory=dict)  # in which columns of these are read
     others: int = 0  # files beside the texts of a folder, which are no rows
-
-    @property
-    def id_column(self) -> str | None:
-        """A column that names rows and is never a feature."""
-        return None
+    id_column: str | None = None  # which names rows and is never a feature
 
     @property
     def empty(self) -> int:
@@ -238,7 +237,7 @@ class Part:
         """The rows in order, at most about `rows` at a time: tidy frames, or Arrow rows."""
         raise NotImplementedError  # each format says this about its files
 
-    def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
+    def batches(self, columns: Chosen = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows."""
         types = {c: self.types[c] for c in (self.types if columns is None else columns)}
         kinds, done = kinds_of(types), 0
@@ -448,7 +447,7 @@ def _code_series(column: pd.Series) -> Coded:
     if column.dtype.kind in "iu" and len(column):
         whole = column.to_numpy()
         low, high = int(whole.min()), int(whole.max())
-        if high - low < BYTE:  # whole numbers in a short range are their own codes
+        if high - low < 256:  # whole numbers in a short range are their own codes
             codes = (whole - whole.dtype.type(low)).astype(np.uint8)
             return Coded(list(range(low, high + 1)), codes)
     codes, values = column.factorize()
@@ -472,9 +471,4 @@ def _number(word: Any) -> float | None:
     (0.5, nan, None)
     """
     text = plain_word(str(word).strip(' "'))  # JSON keeps its quotes
-    if text in NO_NUMBER:
-        return np.nan
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    return np.nan if text in NO_NUMBER else as_float(text)

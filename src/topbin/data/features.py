@@ -10,7 +10,8 @@ vectors it is scaled too, but dense.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -24,10 +25,10 @@ from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.options import SIDES
 from topbin.data.batch import Batch
-from topbin.data.columns import Cells, Column, Columns, as_columns, numeric_marks, read_numbers
+from topbin.data.columns import Cells, Column, as_columns, numeric_marks, read_numbers
 from topbin.data.encoders import fitted
 from topbin.data.encoders.texts import Encoder
-from topbin.data.findings import TEXTUAL, Finding, find_useless
+from topbin.data.findings import TEXTUAL, find_useless
 from topbin.data.formats.written import AS_TEXT, ISO, MARKS, ORDERS
 from topbin.data.schema import Kind, check_columns, nearest, quoted, shortened
 from topbin.data.text_features import check_is_text, learn_words, text_matrix
@@ -55,7 +56,6 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "image": ("string",),  # paths, which a net reads; if an encoder does, it is a vector
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
-TEXT_KINDS = ("string", "text")
 MOST_NUMBERS = 1 << 20  # that a column of a stored encoder may become
 
 
@@ -63,13 +63,12 @@ MOST_NUMBERS = 1 << 20  # that a column of a stored encoder may become
 class Feature:
     """One column of the table, and what was learned about it.
 
-    `kind` is one of `FITS`. `center` and `scale` hold one value for each number that the column
-    becomes, and are used beside text and vectors only. A category has no center, and beside text
-    one scale.
+    `center` and `scale` have one value for each number that the column becomes, and are used beside
+    text and vectors only. A category has no center, and beside text one scale.
     """
 
     name: str
-    kind: str
+    kind: str  # one of `FITS`
     categories: tuple[str, ...] = ()
     hashes: int = 0
     first_day: str | None = None
@@ -101,7 +100,7 @@ class Feature:
     @property
     def is_text(self) -> bool:
         """Whether the column holds text: words, categories, or paths of images."""
-        return self.kind in TEXT_KINDS or bool(self.shape or self.encoder)
+        return self.kind in ("string", "text") or bool(self.shape or self.encoder)
 
     @property
     def date_parts(self) -> tuple[str, ...]:
@@ -127,16 +126,18 @@ class Feature:
             return column
         words = [] if self.mark else Cells.of(column, ".").words
         if words:
-            raise InputError(
-                "TB109",
-                f'column "{self.name}" was a number when the model was fitted and is a string now, '
-                f'such as "{shortened(words[0])}". Give it the type it had.',
-            )
+            now = f'is a string now, such as "{shortened(words[0])}"'
+            raise _of_another_type(self.name, "a number", now)
         return read_numbers(column, self.mark or ".")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that this feature uses."""
         return {key: v for key, v in asdict(self).items() if v not in ((), None, False, 0, "")}
+
+
+def _of_another_type(column: str, was: str, now: str) -> InputError:
+    before = f'column "{column}" was {was} when the model was fitted'
+    return InputError("TB109", f"{before} and {now}. Give it the type it had.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,16 +229,13 @@ class Features:
         """
         columns = as_columns(table)
         self.check(columns.table)
-        if self.scaled:
-            parts = self._read(columns)
-            blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]
-            if self.sparse:
-                return hstack([csr_array(block) for block in blocks], format="csr")
-            return np.hstack([b if isinstance(b, np.ndarray) else b.toarray() for b in blocks])
-        return np.column_stack([x for f, column in self._read(columns) for x in numbers(f, column)])
-
-    def _read(self, columns: Columns) -> Iterator[tuple[Feature, Column]]:
-        return ((f, f.read(columns[f.name])) for f in self.features)
+        parts = ((f, f.read(columns[f.name])) for f in self.features)
+        if not self.scaled:
+            return np.column_stack([x for f, column in parts for x in numbers(f, column)])
+        blocks = [SPARSE.get(f.kind, _scaled)(f, column) for f, column in parts]
+        if self.sparse:
+            return hstack([csr_array(block) for block in blocks], format="csr")
+        return np.hstack([b if isinstance(b, np.ndarray) else b.toarray() for b in blocks])
 
     def by_name(self) -> "Features":
         """The same, ordered by name: a model must not see how the columns of a file are ordered."""
@@ -248,20 +246,20 @@ class Features:
         for feature in self.features:
             name = feature.name
             if name not in table.kinds:
-                message = f'{table.name} has no column "{name}", which the model reads.'
-                message += nearest(name, table.kinds)
-                seen = quoted(list(table.kinds)) or "none"
                 way_out = f" Give the vectors with {option('embeddings')}, or as that column."
-                way_out = way_out if feature.kind == "vector" else ""
-                raise InputError("TB109", f"{message} Its columns are {seen}.{way_out}")
+                raise InputError(
+                    "TB109",
+                    f'{table.name} has no column "{name}", which the model reads.'
+                    f"{nearest(name, table.kinds)} Its columns are "
+                    f"{quoted(list(table.kinds)) or 'none'}."
+                    f"{way_out if feature.kind == 'vector' else ''}",
+                )
             fits = FITS[feature.kind]
             if feature.shape or (feature.kind == "vector" and feature.encoder):
                 fits = ("string", "vector")
             if (kind := table.kinds[name]) not in fits:
                 was = "text" if feature.kind == "text" else f"a {feature.kind}"
-                before = f'column "{name}" was {was} when the model was fitted'
-                now = f"is a {kind} in {table.name}"
-                raise InputError("TB109", f"{before} and {now}. Give it the type it had.")
+                raise _of_another_type(name, was, f"is a {kind} in {table.name}")
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
@@ -277,16 +275,16 @@ class Features:
     def read_by(self, folder: str) -> "Features":
         """The same with the encoder of texts in another folder."""
         place = os.path.abspath(folder) if os.path.isdir(folder) else folder  # or a name of ours
-        features = (replace(f, encoder=place) if f.encoder else f for f in self.features)
+        features = [replace(f, encoder=place) if f.encoder else f for f in self.features]
         return replace(self, features=tuple(features))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         features = [feature.to_dict() for feature in self.features]
         dropped = [asdict(column) for column in self.dropped]
-        dates = {"dates": dict(self.dates)} if self.dates else {}
-        decimals = {"decimals": dict(self.decimals)} if self.decimals else {}
-        return {"features": features, "dropped": dropped, **dates, **decimals}
+        written = {"dates": dict(self.dates), "decimals": dict(self.decimals)}
+        used = {key: ways for key, ways in written.items() if ways}
+        return {"features": features, "dropped": dropped, **used}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
@@ -294,12 +292,9 @@ class Features:
         try:
             features = tuple(stored_as(feature, Feature) for feature in stored["features"])
             dropped = tuple(stored_as(column, Dropped) for column in stored["dropped"])
-            dates = dict(stored.get("dates", {}))
-            if not set(dates.values()) <= ORDERS.keys():
-                raise ValueError(f"unknown orders of dates: {dates}")
-            decimals = dict(stored.get("decimals", {}))
-            if not set(decimals.values()) <= MARKS.keys():
-                raise ValueError(f"unknown decimal marks: {decimals}")
+            dates, decimals = (dict(stored.get(key, {})) for key in ("dates", "decimals"))
+            if not ({*dates.values()} <= {*ORDERS} and {*decimals.values()} <= {*MARKS}):
+                raise ValueError(f"unknown orders of dates or decimal marks: {dates}, {decimals}")
             return cls(features, dropped, dates, decimals)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
@@ -325,10 +320,10 @@ def fit_features(
     """Learn how to encode a table; say which columns are dropped, and why.
 
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
-    those that look like free text. Columns that are constant or look like an identifier are
-    dropped. `encoder` is the folder of one that reads the texts instead of words. Text whose cells
-    hold numbers (`topbin.data.columns`) is read as numbers; `decimal` is what decimals follow if
-    both marks fit, and "text" leaves it as it is. `table` is what `Features.encode` takes.
+    those that look like free text. `encoder` is the folder of one that reads the texts instead of
+    words. Text whose cells hold numbers (`topbin.data.columns`) is read as numbers; `decimal` is
+    what decimals follow if both marks fit, and "text" leaves it as it is. `table` is what
+    `Features.encode` takes.
 
     >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
     ['day year', 'day month', 'day weekday', 'day days', 'paid']
@@ -341,12 +336,15 @@ def fit_features(
     in_cells = [] if decimal == AS_TEXT else [column for column in read if column.name not in text]
     marks = numeric_marks(in_cells, decimal)
     columns = columns.as_numbers(marks)
-    findings = {name: find_useless(columns[name]) for name in names}
-    looks = [name for name, finding in findings.items() if finding and finding.code in TEXTUAL]
-    texts = {*text, *looks}
-    reasons = {name: _useless(columns[name], findings[name], name in texts) for name in names}
-    dropped = tuple(Dropped(name, reason) for name, reason in reasons.items() if reason)
-    used = [name for name in names if not reasons[name]]
+    findings = {name: finding for name in names if (finding := find_useless(columns[name]))}
+    texts = {*text, *(name for name, finding in findings.items() if finding.code in TEXTUAL)}
+    reasons = {
+        name: finding.sentence
+        for name, finding in findings.items()
+        if name not in texts or finding.code == "unreadable" or columns[name].missing.all()
+    }
+    dropped = tuple(Dropped(name, reason) for name, reason in reasons.items())
+    used = [name for name in names if name not in reasons]
     if not used:
         seen = " ".join(column.reason for column in dropped[:8]) or "Every column is left out."
         raise InputError("TB108", f"{where} has no column to learn from. {seen}")
@@ -356,38 +354,27 @@ def fit_features(
         raise InputError("TB108", message)
 
     learned = (_learn(columns[name], name in texts, scaled, encoder) for name in used)
-    features = tuple(replace(f, mark=marks.get(f.name, "")) for f in learned)
+    features = [replace(f, mark=marks.get(f.name, "")) for f in learned]
     if any(feature.kind == "text" for feature in features):
-        features = tuple(_as_small_as_words(feature) for feature in features)
-    return Features(features, dropped)
+        features = [_as_small_as_words(feature) for feature in features]
+    return Features(tuple(features), dropped)
 
 
 def _as_small_as_words(feature: Feature) -> Feature:
     """A number, date or category of a table with text; vectors and texts stay as they are."""
     if feature.kind not in ("number", "boolean", "date", "string"):
         return feature
-    largest = np.finfo(np.float64).max
-    scale = tuple(min(s / BESIDE_TEXT, float(largest)) for s in feature.scale or (1.0,))
-    return replace(feature, scale=scale)
-
-
-def _learn_encoded(column: Column, folder: str) -> Feature:
-    check_is_text(column)
-    encoder = Encoder(os.path.abspath(folder))
-    own = Feature(name=column.name, kind="encoded", encoder=encoder.folder, digest=encoder.digest)
-    return _learn_vectors(own, column)
-
-
-def _useless(column: Column, finding: Finding | None, is_text: bool) -> str:
-    if finding is None or (is_text and finding.code != "unreadable" and not column.missing.all()):
-        return ""
-    return finding.sentence
+    scale = (min(s / BESIDE_TEXT, sys.float_info.max) for s in feature.scale or (1.0,))
+    return replace(feature, scale=tuple(scale))
 
 
 def _learn(column: Column, is_text: bool, scaled: bool, encoder: str | None) -> Feature:
     name, kind = column.name, column.kind
     if is_text and encoder is not None:
-        return _learn_encoded(column, encoder)
+        check_is_text(column)
+        own = Encoder(os.path.abspath(encoder))
+        feature = Feature(name=name, kind="encoded", encoder=own.folder, digest=own.digest)
+        return _learn_vectors(feature, column)
     if is_text:
         return Feature(name=name, kind="text", **learn_words(column))
     if kind in ("string", "blank"):
@@ -401,9 +388,7 @@ def _learn(column: Column, is_text: bool, scaled: bool, encoder: str | None) -> 
         first = str(np.nanmin(column.values).astype("datetime64[D]"))
         has_times = bool(_hours(column.values[~column.missing]).any())
         feature = replace(feature, first_day=first, has_times=has_times)
-    if not scaled:
-        return feature
-    return _with_scale(feature, numbers(feature, column))
+    return _with_scale(feature, numbers(feature, column)) if scaled else feature
 
 
 def _learn_vectors(feature: Feature, column: Column) -> Feature:
@@ -417,23 +402,20 @@ def _learn_vectors(feature: Feature, column: Column) -> Feature:
         feature = replace(feature, size=raw.shape[1])
         return _with_scale(feature, _components(feature, raw))
     mean, axes = principal_axes(raw)
-    feature = replace(
-        feature, size=len(axes), mean=tuple(mean.tolist()),
-        axes=tuple(axes.ravel().round(7).tolist()),
-    )  # fmt: skip
+    flat = axes.ravel().round(7)
+    feature = replace(feature, size=len(axes), mean=tuple(mean.tolist()), axes=tuple(flat.tolist()))
     feature = _with_scale(feature, _components(feature, raw))
     spread = np.array(feature.scale)
     return replace(feature, scale=tuple(np.sqrt(spread * spread.max()).tolist()))
 
 
 def _with_scale(feature: Feature, arrays: Sequence[Floats]) -> Feature:
-    pairs = [_center_and_scale(values) for values in arrays]
-    center, scale = zip(*pairs, strict=True)
+    center, scale = zip(*map(_center_and_scale, arrays), strict=True)
     return replace(feature, center=center, scale=scale)
 
 
 def _center_and_scale(values: Floats) -> tuple[float, float]:
-    """Mean and standard deviation; numbers near the largest float do not overflow.
+    """Mean and standard deviation, without overflow of numbers near the largest float.
 
     >>> _center_and_scale(np.array([1.0, 3.0, np.nan]))
     (2.0, 1.0)
@@ -452,20 +434,15 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
     if feature.kind in VECTORS:
         return _dimensions(feature, column)
     values: Floats = column.numbers
-    if np.isinf(values).any():
-        raise InputError(
-            "TB004",
-            f'column "{feature.name}" has {int(np.isinf(values).sum()):,} infinite values. '
-            "Leave them blank, or drop the rows.",
-        )
+    if infinite := np.count_nonzero(np.isinf(values)):
+        seen = f'column "{feature.name}" has {infinite:,} infinite values'
+        raise InputError("TB004", f"{seen}. Leave them blank, or drop the rows.")
     if feature.kind == "boolean" and not np.isin(values[~column.missing], (0, 1)).all():
-        before = f'column "{feature.name}" was a boolean when the model was fitted'
-        raise InputError("TB109", f"{before}; now it is not.")
+        raise _of_another_type(feature.name, "a boolean", "holds other numbers now")
     return [values]
 
 
 def _dimensions(feature: Feature, column: Column) -> list[Floats]:
-    """One array per number of a vector, or per component of a long one."""
     if column.kind == "blank":
         return [column.values] * feature.size
     raw, expected = _raw_vectors(feature, column), len(feature.mean) or feature.size
@@ -476,6 +453,7 @@ def _dimensions(feature: Feature, column: Column) -> list[Floats]:
 
 
 def _components(feature: Feature, raw: NDArray[Any]) -> list[Floats]:
+    """One array per number of a vector, or per component of a long one."""
     if feature.axes:
         axes = np.array(feature.axes).reshape(feature.size, -1)
         raw = project(raw, np.array(feature.mean), axes)
@@ -527,8 +505,7 @@ def _date_parts(feature: Feature, column: Column) -> list[Floats]:
 
 def _hours(moments: NDArray[np.datetime64]) -> Floats:
     """Hours since midnight."""
-    since: Floats = (moments - moments.astype("datetime64[D]")) / np.timedelta64(1, "h")
-    return since
+    return np.asarray((moments - moments.astype("datetime64[D]")) / np.timedelta64(1, "h"))
 
 
 def _scaled(feature: Feature, column: Column) -> Any:

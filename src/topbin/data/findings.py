@@ -29,21 +29,14 @@ from topbin.core.formatting import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.data.batch import Part
-from topbin.data.columns import (
-    Cells,
-    Column,
-    as_columns,
-    mixed_units,
-    numeric_marks,
-    readings,
-)
-from topbin.data.formats.written import MARKS, NumberCell, is_plain
+from topbin.data.columns import Cells, Column, as_columns, mixed_units, numeric_marks, readings
+from topbin.data.formats.written import OTHER_MARK, NumberCell, as_float
 from topbin.data.paths import is_image_name
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50
 FEW_ROWS = 20
-NEARLY_ALL = 0.95
+NEARLY_ALL = 0.95  # of the values are different
 WORDS_OF_A_TEXT, DIFFERENT = 4, 0.5
 LONG, LETTERS, DIGITS = 20, 0.9, 0.15  # a long string; the share of letters in one without words
 LOOKED_AT = 1000  # texts of a column
@@ -51,7 +44,8 @@ NONE, SHOWN = "none", 3  # cells without a number, and how many of them a senten
 TEXTUAL = ("free-text", "sequence")
 # By these columns, rows are not compared.
 NOT_COMPARED = ("constant", "identifier", "long-strings", "unreadable")
-ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
+ID_WORDS = "id|ids|uuid|guid|key"
+ID_NAME = re.compile(rf"(^|[^a-z])({ID_WORDS}|index|rowid|row_number)($|[^a-z])")
 # Groups of near-copies: rows that are drawn, of so many known positives or more.
 QUERIES, SEED = 200, 0
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of groups that are tried
@@ -61,7 +55,7 @@ FEWEST = 20  # known positives
 # errors. None of the 60 tables of independent rows in tests/data/test_near_copies.py has one.
 JUMP, TIMES, SURE, WHOLE, NEARLY = 0.2, 4.0, 4.0, 0.7, 0.1
 GROUP_NAME = re.compile(
-    r"(^|.*[^a-z])(id|ids|uuid|guid|key|code|no|nr)$|"
+    rf"(^|.*[^a-z])({ID_WORDS}|code|no|nr)$|"
     r"(.*[^a-z])?(patient|subject|person|customer|client|user|member|household|account|device|owner)"
     r"s?([^a-z]*(id|key|code|no|nr|number|name))?$"
 )
@@ -128,7 +122,7 @@ def find_in_columns(
         find_useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
         for column in columns
     )
-    return tuple(finding for finding in findings if finding is not None)
+    return tuple(filter(None, findings))
 
 
 def find_useless(column: Column) -> Finding | None:
@@ -155,9 +149,9 @@ def find_constant(column: Column) -> Finding | None:
 def find_identifier(column: Column) -> Finding | None:
     """Values that name a row rather than describe it: hardly any value comes twice.
 
-    For short strings that is enough; long ones that are not mostly digits may describe their rows.
-    Whole numbers must all differ, and have no gap, be in order, or be called an id: amounts in
-    cents can all differ, and yet describe their rows.
+    For short strings that is enough; long ones that are not mostly digits may describe their rows,
+    and so may amounts in cents that all differ: whole numbers must also have no gap, be in order,
+    or be called an id.
 
     >>> find_identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
@@ -166,12 +160,11 @@ def find_identifier(column: Column) -> Finding | None:
     if seen.size < FEW_ROWS or not (column.kind == "string" or column.is_whole):
         return None
     if column.kind == "string":
-        if (text := free_text(column)) is not None:
-            return text
         share = len(column.texts) / seen.size
         names_rows = share >= NEARLY_ALL
-        if names_rows and (numbers := numbers_as_text(column)) is not None:
-            return numbers
+        known = free_text(column) or (numbers_as_text(column) if names_rows else None)
+        if known is not None:
+            return known
         if names_rows and _is_long(column) and _share_of(column, str.isdigit) < DIGITS:
             sentence = (
                 f'"{column.name}" holds long strings, and {100 * share:.0f} % are different. '
@@ -181,9 +174,8 @@ def find_identifier(column: Column) -> Finding | None:
             return Finding("long-strings", column.name, share, sentence)
     else:
         share = np.unique(seen).size / seen.size
-        steps = np.diff(seen)
-        has_no_gap = seen.max() - seen.min() + 1 == seen.size
-        in_order = (steps > 0).all() or (steps < 0).all()
+        has_no_gap = seen.min() + (seen.size - 1) == seen.max()
+        in_order = (seen[1:] > seen[:-1]).all() or (seen[1:] < seen[:-1]).all()
         is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
         names_rows = share == 1 and bool(has_no_gap or in_order or is_called_id)
     if not names_rows:
@@ -209,16 +201,15 @@ def free_text(column: Column) -> Finding | None:
     >>> free_text(as_columns({"note": notes})["note"]).code
     'free-text'
     """
-    seen = column.values[~column.missing]
-    if column.kind != "string" or seen.size < FEW_ROWS:
+    rows = np.count_nonzero(~column.missing)
+    if column.kind != "string" or rows < FEW_ROWS:
         return None
-    share = len(column.texts) / seen.size
-    looks_like = ""
+    share = len(column.texts) / rows
     if share >= DIFFERENT and _mean_of(column, lambda text: len(text.split())) >= WORDS_OF_A_TEXT:
         code, looks_like = "free-text", "free text"
     elif share >= NEARLY_ALL and _is_long(column) and _share_of(column, str.isalpha) >= LETTERS:
         code, looks_like = "sequence", "sequences of letters"
-    if not looks_like:
+    else:
         return None
     sentence = f'"{column.name}" looks like {looks_like}: {100 * share:.0f} % are different.'
     return Finding(code, column.name, share, sentence)
@@ -282,12 +273,11 @@ def odd_cells(column: Column, mark: str, *, in_doubt: bool = False) -> Finding:
 
 def _other_reading(column: Column, cells: Cells, mark: str) -> str:
     """What to say if the other mark fits as well, and would give other numbers."""
-    other = next(one for one in MARKS if one != mark)
-    instead = readings(column).get(other)
-    if instead is None:
+    other = OTHER_MARK[mark]
+    if (instead := readings(column).get(other)) is None:
         return ""
     for text, now, then in zip(cells.texts, cells.numbers, instead.numbers, strict=True):
-        is_clear = mark == "." and is_plain(text)
+        is_clear = mark == "." and as_float(text) is not None
         if now and then and now.value != then.value and not is_clear:
             instead_of = f'if "{text.strip()}" is {then.value:.15g}'
             return f'; {instead_of}, say --decimal {other} (decimal="{other}")'
@@ -301,7 +291,7 @@ def _reading(text: str, cell: NumberCell | None) -> tuple[str, str]:
     if cell.is_limit:
         below = "above" if text[0] in ">≥" or text.endswith("+") else "below"
         return below, f"just {below} {text.strip('<>≤≥=+ ')}"
-    return ("decorated", f"{cell.value:.15g}") if not is_plain(text) else ("", "")
+    return ("decorated", f"{cell.value:.15g}") if as_float(text) is None else ("", "")
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
@@ -338,8 +328,9 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
         filled = np.where(column.missing, end, values)
         auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
         aucs += [auc, 1 - auc]
-    sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
-    if sample.size <= FEW_VALUES + 1:
+    # A few values show that most columns have too many, and need not be sorted.
+    sample = values[:: max(1, values.size // (4 * FEW_VALUES))]
+    if np.unique(sample).size <= FEW_VALUES + 1:
         distinct, codes = np.unique(values, return_inverse=True)
         if distinct.size <= FEW_VALUES + 1:
             aucs.append(_category_auc(codes, is_p, is_u))
@@ -373,8 +364,8 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
     """
     if not files:
         return ()
-    is_also, was = ("is", "was") if files == 1 else ("are", "were")
-    shared = f"{counted(files, 'file')} {is_also} also among the known positives in {known}"
+    is_also, was = ("is also", "was") if files == 1 else ("are also", "were")
+    shared = f"{counted(files, 'file')} {is_also} among the known positives in {known}"
     words = f"{shared} and {was} left out of the unlabeled rows."
     return (Finding("shared-files", None, files, words),)
 
@@ -383,8 +374,8 @@ def find_in_files(files: Iterable[Part]) -> tuple[Finding, ...]:
     """What folders of texts have beside texts, how many are empty, and other encodings."""
     parts = list(files)
     others, empty = sum(each.others for each in parts), sum(each.empty for each in parts)
-    notes = (each.encoding_note for each in parts)
-    findings = [Finding("encoding", None, None, note) for note in notes if note]
+    notes = filter(None, (each.encoding_note for each in parts))
+    findings = [Finding("encoding", None, None, note) for note in notes]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"
         words = f"{counted(others, 'file')} in folders of texts {was} not end in .txt."
@@ -486,8 +477,7 @@ def find_groups(columns: Iterable[Column], *, by_name: bool = True) -> tuple[Fin
     >>> find_groups([Column("amount", "number", ids)])
     ()
     """
-    findings = (_group_finding(column, by_name) for column in columns)
-    return tuple(finding for finding in findings if finding is not None)
+    return tuple(filter(None, (_group_finding(column, by_name) for column in columns)))
 
 
 def _group_finding(column: Column, by_name: bool) -> Finding | None:

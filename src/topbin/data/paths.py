@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from glob import glob, has_magic
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
@@ -111,13 +111,11 @@ def format_of(path: str, formats: Sequence[Format]) -> Format:
         raise InputError("TB102", f'"{path}" cannot be opened: {error.strerror}.') from error
     if not head:
         raise InputError("TB102", f'"{path}" is empty (0 bytes).')
-    for format_ in formats:
-        if format_.mark and head[format_.mark[0] :].startswith(format_.mark[1]):
-            return format_
     ending = os.path.splitext(path.lower().removesuffix(".gz"))[1]
-    for format_ in formats:
-        if ending in format_.endings:
-            return format_
+    marked = (f for f in formats if f.mark and head[f.mark[0] :].startswith(f.mark[1]))
+    named = (f for f in formats if ending in f.endings)
+    if (format_ := next(chain(marked, named), None)) is not None:
+        return format_
     known = ", ".join(sorted(ending for format_ in formats for ending in format_.endings))
     raise InputError(
         "TB102",
@@ -134,6 +132,12 @@ def open_bytes(path: str, name: str) -> Iterator[IO[bytes]]:
             yield cast("IO[bytes]", handle)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError("TB102", f"{name} cannot be read: {error}.") from error
+
+
+def file_stamp(path: PathLike) -> tuple[int, int]:
+    """A file's size and the nanosecond of its last change, which show whether it is the same."""
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns
 
 
 @cache
@@ -160,12 +164,12 @@ def _folder(path: Path, formats: Sequence[Format]) -> Format:
     """The format of a folder that is a table; TB102 if none fits, or tables are in it."""
     known = {ending for format_ in formats for ending in format_.endings} - {TXT}
     endings = sorted({p.suffix for p in path.iterdir() if p.suffix in known})
-    for format_ in formats:
-        if format_.holds is not None and not endings and format_.holds(str(path)):
-            return format_
     if endings:
         hint = f'Did you mean "{path}/*{endings[0]}"?'
         raise InputError("TB102", f'"{path}" is a folder, not a table. {hint}')
+    for format_ in formats:
+        if format_.holds is not None and format_.holds(str(path)):
+            return format_
     files = sum(1 for _ in walk(str(path)))
     held = "it is empty" if not files else f"its only file does not end in {TXT}"
     if files > 1:
@@ -200,13 +204,12 @@ def names_images(source: Any) -> bool:
             named_so = [is_image_name(name) for name in walk(path)]
             return any(named_so) and 2 * sum(named_so) >= len(named_so)
         return is_image_name(path)
-    parts = list(source) if isinstance(source, list | tuple) else []
-    named = bool(parts) and all(isinstance(part, str | os.PathLike) for part in parts)
-    return (
-        named
-        and all(is_image_name(part) or os.path.isdir(part) for part in parts)
-        and any(map(names_images, parts))
+    parts = source if isinstance(source, list | tuple) else ()
+    can_be = all(
+        isinstance(part, str | os.PathLike) and (is_image_name(part) or os.path.isdir(part))
+        for part in parts
     )
+    return can_be and any(map(names_images, parts))
 
 
 def find_images(source: Any) -> list[str]:

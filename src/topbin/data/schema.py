@@ -9,6 +9,7 @@ from topbin.core.errors import InputError
 
 Kind = Literal["number", "boolean", "date", "string", "vector", "blank", "other"]
 Types = dict[str, str]
+Chosen = Sequence[str] | None  # columns; None: all
 WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 HUGE = ("HUGEINT", "UBIGINT", "UHUGEINT")  # frames hold them as floats
 KINDS: dict[str, Kind] = {
@@ -104,7 +105,7 @@ def check_names(where: str, names: Iterable[str]) -> None:
         seen[name.casefold()] = name
 
 
-def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | None = None) -> Types:
+def merge_types(tables: Sequence[tuple[str, Types]], needed: Chosen = None) -> Types:
     """One type per column for several tables, or TB106 with the columns that do not match.
 
     With `needed`, only these columns must match; of the others a table may lack some, and columns
@@ -121,39 +122,31 @@ def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | Non
         _check_same_columns(first, merged, name, types, needed)
         for column, type_ in types.items():
             before = merged.get(column, type_)
-            if needed is None or column in needed or _alike(before, type_):
-                merged[column] = _wider(before, type_, column, first, name)
-            else:
-                merged[column] = "VARCHAR"
+            both = _wider(before, type_)
+            if both is None and (needed is None or column in needed):
+                held = [f"{CONTENT[kind_of(one)]} ({one})" for one in (before, type_)]
+                difference = f"holds {held[0]} in {first} and {held[1]} in {name}. Make them equal."
+                raise InputError("TB106", f'column "{shortened(column)}" {difference}')
+            merged[column] = both or "VARCHAR"
     return merged
 
 
-def _alike(a: str, b: str) -> bool:
-    return kind_of(a) == kind_of(b) or "blank" in (kind_of(a), kind_of(b))
-
-
-def _check_same_columns(
-    first: str, a: Types, second: str, b: Types, needed: Sequence[str] | None
-) -> None:
+def _check_same_columns(first: str, a: Types, second: str, b: Types, needed: Chosen) -> None:
     wanted = a.keys() | b.keys() if needed is None else set(needed)
     lacking = ((second, a.keys() - b.keys()), (first, b.keys() - a.keys()))
     gaps = [(name, sorted(columns & wanted)) for name, columns in lacking]
     missing = "; ".join(f"{name} has no {quoted(columns)}" for name, columns in gaps if columns)
     if missing:
-        single = next((name for name in (first, second) if name.lower().endswith('.txt"')), None)
-        way = "Make them equal."
-        if single is not None:
-            way = f"{single} was read as a table. {ONE_TEXT}"
+        single = next((name for name in (first, second) if name.lower().endswith('.txt"')), "")
+        way = f"{single} was read as a table. {ONE_TEXT}" if single else "Make them equal."
         raise InputError("TB106", f"the tables have different columns: {missing}. {way}")
 
 
-def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
+def _wider(a: str, b: str) -> str | None:
+    """The type that holds the values of both; None if only text does."""
     if a == b or kind_of(b) == "blank":
         return a
     if kind_of(a) == "blank":
         return b
-    if not _alike(a, b):
-        held = [f"{CONTENT[kind_of(type_)]} ({type_})" for type_ in (a, b)]
-        difference = f"holds {held[0]} in {first} and {held[1]} in {second}"
-        raise InputError("TB106", f'column "{shortened(column)}" {difference}. Make them equal.')
-    return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)
+    wider = {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)
+    return wider if kind_of(a) == kind_of(b) else None

@@ -9,6 +9,7 @@ array with one vector per row, in the order of the rows.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,30 +18,12 @@ import pandas as pd
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted, listed
 from topbin.data import vectors
-from topbin.data.batch import (
-    Batch,
-    FramePart,
-    Names,
-    Part,
-    add_columns,
-    join,
-    no_rows,
-    not_a_table,
-    tidy_frame,
-)
-from topbin.data.formats import database, delimited, duck, parquet, text_files
-from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
-from topbin.data.formats.written import (
-    AS_TEXT,
-    Given,
-    Place,
-    date_lines,
-    decimal_lines,
-    settle_decimals,
-    settle_orders,
-)
+from topbin.data.batch import Batch, FramePart, Part, add_columns, join, no_rows, not_a_table
+from topbin.data.formats import database, delimited, duck, parquet, text_files, written
+from topbin.data.formats.duck import Duck, DuckPart, Joined, coded_errors, connect
+from topbin.data.formats.written import Given, Written
 from topbin.data.paths import TXT, Format, SourceLike, find_files, format_of, is_address
-from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
+from topbin.data.schema import ONE_TEXT, Chosen, Kind, Types, check_columns, kinds_of, merge_types
 from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
 
 FORMATS: tuple[Format, ...] = (
@@ -84,7 +67,7 @@ class Table:
     @property
     def date_lines(self) -> list[str]:
         """How dates were read that are not in ISO 8601, a sentence per column."""
-        return date_lines(_dates(self.files, None), self.dates)
+        return written.date_lines(_written(self.files, None, are_dates=True), self.dates)
 
     @property
     def id_column(self) -> str | None:
@@ -117,17 +100,14 @@ class Table:
 
     def placed_parts(self) -> list[Part]:
         """The parts that have rows, each with the place of its first row among all rows."""
-        placed: list[Part] = []
-        first = 0
-        for part in self.parts():
-            if size := part.count():
-                placed.append(replace(part, first=first, size=size))
-                first += size
-        if not placed:
+        parts = self.parts()
+        sizes = [part.count() for part in parts]
+        if not any(sizes):
             raise no_rows(self.name)
-        return placed
+        places = zip(parts, sizes, accumulate(sizes, initial=0), strict=False)
+        return [replace(part, first=first, size=size) for part, size, first in places if size]
 
-    def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
+    def batches(self, columns: Chosen = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows.
 
         Memory does not grow with the table. A column that one of the files lacks is blank there.
@@ -141,13 +121,11 @@ class Table:
         for file in self.files if one is None else (one,):
             here = [name for name in names if name in file.types]
             for batch in file.batches(here, rows):
-                if here != names:
-                    data = tidy_frame(batch.frame.reindex(columns=names), kinds)
-                    batch = replace(batch, data=data, kinds=kinds)
-                yield replace(batch, first=first)
+                whole = batch if here == names else batch.with_blanks(kinds)
+                yield replace(whole, first=first)
                 first += batch.rows
 
-    def whole(self, columns: Names = None) -> Batch:
+    def whole(self, columns: Chosen = None) -> Batch:
         """All rows at once; TB001 if there are none."""
         batches = list(self.batches(columns))
         if not batches:
@@ -159,16 +137,16 @@ class Table:
         files = tuple(file for file in self.files if isinstance(file, DuckPart))
         if len(files) < len(self.files):
             return None
-        name, types = self.name, self.types
-        return Joined(path=files[0].path, name=name, own=types, types=types, files=files)
+        path = files[0].path
+        return Joined(path=path, name=self.name, own=self.types, types=self.types, files=files)
 
 
 def open_table(
     source: Any,
     *,
     sql: str | None = None,
-    columns: Names = None,
-    needed: Names = None,
+    columns: Chosen = None,
+    needed: Chosen = None,
     skip_bad: bool = False,
     dates: Given = None,
     decimal: Given = None,
@@ -208,7 +186,10 @@ def open_table(
     opened = _opened(source, sql, skip_bad, partitions)
     (table,) = _agreed([opened], dates, decimal, matching)
     if sql is not None and not table.files[0].is_database:
-        table = _query(table, sql)
+        if (files := table.joined()) is None:
+            raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
+        answer = replace(files, query=sql).described()
+        table = replace(table, types=answer.types, files=(answer,))
     table.check(columns or ())
     return table if columns is None else table.read_as({c: table.types[c] for c in columns})
 
@@ -217,7 +198,7 @@ def read_table(
     source: Any,
     *,
     sql: str | None = None,
-    columns: Names = None,
+    columns: Chosen = None,
     dates: Given = None,
     decimal: Given = None,
 ) -> Batch:
@@ -251,22 +232,16 @@ def open_pair(
     opened = [_opened(source, partitions=partitions) for source in (positives, unlabeled)]
     p, u = _agreed(opened, dates, decimal)
     last = {} if apart is None else {apart: p.check([apart]).types[apart]}
-    both = [
-        (one.name, {name: kind for name, kind in one.types.items() if name != apart})
-        for one in (p, u)
-    ]
-    types = merge_types(both)
+    shared = [{name: type_ for name, type_ in t.types.items() if name != apart} for t in (p, u)]
+    types = merge_types([(p.name, shared[0]), (u.name, shared[1])])
     return p.read_as(types | last), u.read_as(types)
 
 
 def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
-    """The unlabeled table without the text files that known positives have too, and how many.
-
-    TB139 if there are no others.
-    """
+    """Leave out text files that known positives have too, and count them; TB139 if none is left."""
     folders = [file for file in known.files if isinstance(file, text_files.TextFolder)]
     taken = {os.path.realpath(path) for folder in folders for path in folder.paths}
-    others, shared = [], 0
+    others, shared = list[Part](), 0
     for file in table.files:
         less = file.without(taken) if isinstance(file, text_files.TextFolder) else file
         shared += file.count() - less.count() if less is not file else 0
@@ -313,17 +288,17 @@ def _opened(
 
 
 def _agreed(
-    tables: Sequence[Table], dates: Given, decimal: Given, needed: Names = None
+    tables: Sequence[Table], dates: Given, decimal: Given, needed: Chosen = None
 ) -> list[Table]:
     """The same tables, with one order of dates, one decimal mark and one type per column."""
     files = [file for table in tables for file in table.files]
-    orders = settle_orders(_dates(files, needed), dates)
-    numbers = list(_numbers(files, needed))
-    marks = settle_decimals(numbers, decimal)
-    lines = decimal_lines(numbers, marks, decimal)
+    orders = written.settle_orders(_written(files, needed, are_dates=True), dates)
+    numbers = _numbers(files, needed)
+    marks = written.settle_decimals(numbers, decimal)
+    lines = written.decimal_lines(numbers, marks, decimal)
     # Columns that a file has as text because some cells hold more than a number.
     texts = frozenset(column for file in files for column in file.number_texts)
-    texts = frozenset() if decimal == AS_TEXT else texts
+    texts = frozenset() if decimal == written.AS_TEXT else texts
     agreed = []
     for table in tables:
         read = tuple(file.read_written(orders | marks).read_texts(texts) for file in table.files)
@@ -333,29 +308,27 @@ def _agreed(
     return agreed
 
 
-def _written(files: Iterable[Part], needed: Names) -> Iterator[Place]:
-    """The columns of each file that can be read in several ways, of those that are needed."""
-    for file in files:
-        for column, written in file.written.items():
-            if needed is None or column in needed:
-                yield file.name, column, written
+def _written(files: Iterable[Part], needed: Chosen, *, are_dates: bool) -> list[Written]:
+    """The needed columns of dates, or of numbers, that can be read in several ways, by file."""
+    return [
+        form
+        for file in files
+        for form in file.written.values()
+        if form.is_date == are_dates and (needed is None or form.column in needed)
+    ]
 
 
-def _dates(files: Iterable[Part], needed: Names) -> Iterator[Place]:
-    return (place for place in _written(files, needed) if place[2].is_date)
-
-
-def _numbers(files: Sequence[Part], needed: Names) -> Iterator[Place]:
+def _numbers(files: Sequence[Part], needed: Chosen) -> list[Written]:
     """The columns of each file that hold numbers with marks, if they are numbers in all files."""
-    places = [place for place in _written(files, needed) if not place[2].is_date]
-    known = {(file, column) for file, column, _ in places}
+    numbers = _written(files, needed, are_dates=False)
+    known = {(form.file, form.column) for form in numbers}
     words = {
         column
         for file in files
         for column, kind in kinds_of(file.types).items()
         if kind not in ("number", "blank") and (file.name, column) not in known
     }
-    return (place for place in places if place[1] not in words)
+    return [form for form in numbers if form.column not in words]
 
 
 def _paths(source: SourceLike) -> list[str]:
@@ -410,7 +383,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
     query = {"sql": sql} if format_.is_database else {}
     place = path if is_server else os.path.abspath(path)  # because a worker is in another folder
     try:
-        with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
+        with coded_errors(lambda words: f'"{path}" cannot be read: {words}'):
             part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
         if error.code == "TB102" and path.lower().endswith(TXT) and os.path.isfile(path):
@@ -419,19 +392,8 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
     return part
 
 
-def _query(table: Table, sql: str) -> Table:
-    """The rows of a query over files."""
-    one = table.joined()
-    if one is None:
-        raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
-    part = replace(one, query=sql).described()
-    return replace(table, types=part.types, files=(part,))
-
-
 def open_vectors(given: Any, rows: int) -> Any:
-    """The matrix of an array, an .npy file, or a table with one column of vectors or only numbers.
-
-    TB142 if it has more or fewer than so many rows.
+    """The matrix of an array, an .npy file, or a table of one column of vectors or only numbers.
 
     >>> open_vectors(np.eye(2), rows=2).shape
     (2, 2)

@@ -25,6 +25,7 @@ MOST_TERMS = 100_000
 MOST_LETTERS = 50_000
 LETTERS_WITHIN = 3_000_000  # letters of all texts together
 SHORT_TEXT = 300  # letters; longer texts have words enough
+PAIRS: dict[str, Any] = {"ngram_range": (1, 2)}
 LETTERS: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 5)}
 Terms = tuple[tuple[str, ...], tuple[float, ...]]
 NOTHING: Terms = ((), ())
@@ -41,7 +42,7 @@ def learn_words(column: Column) -> dict[str, Any]:
     check_is_text(column)
     texts = column.strings
     many = texts.size >= MANY_TEXTS
-    pairs: dict[str, Any] = {"ngram_range": (1, 2)} if many else {}
+    pairs = PAIRS if many else {}
     # A term seen once says nothing, unless there are no others.
     words = _learned(texts, (RARE, 2) if many else (2,), MOST_TERMS, **pairs)
     letters = NOTHING
@@ -50,19 +51,16 @@ def learn_words(column: Column) -> dict[str, Any]:
     if not words[0] and not letters[0]:
         words = _learned(texts, (1,), MOST_TERMS)
     if not words[0] and not letters[0]:
-        raise InputError(
-            "TB108", f'"{column.name}" has no words to read; leave out {option("text")}.'
-        )
+        no_words = f'"{column.name}" has no words to read'
+        raise InputError("TB108", f"{no_words}; leave out {option('text')}.")
     return {"terms": words[0], "idf": words[1], "letters": letters[0], "letters_idf": letters[1]}
 
 
 def check_is_text(column: Column) -> None:
     """Raise TB108 if a column is to be read as text and holds something else."""
     if column.kind != "string":
-        raise InputError(
-            "TB108",
-            f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
-        )
+        other = f'"{column.name}" holds {CONTENT[column.kind]}, not text'
+        raise InputError("TB108", f"{other}; leave out {option('text')}.")
 
 
 def letters_of(word: str) -> list[str]:
@@ -91,13 +89,11 @@ def text_matrix(feature: Any, column: Column) -> Any:
     Each has the weights of known terms in each text, of length 1, or 0 if the text has none.
     """
     # Earlier versions stored single words only.
-    pairs = {"ngram_range": (1, 2)} if any(" " in term for term in feature.terms) else {}
-    learned = (
-        (feature.terms, feature.idf, pairs),
-        (feature.letters, feature.letters_idf, LETTERS),
-    )
+    pairs = PAIRS if any(" " in term for term in feature.terms) else {}
+    words = feature.terms, feature.idf, pairs
+    letters = feature.letters, feature.letters_idf, LETTERS
     parts = []
-    for terms, idf, options in learned:
+    for terms, idf, options in (words, letters):
         if terms:
             vectorizer = _vectorizer(vocabulary=list(terms), **options)
             vectorizer.idf_ = np.array(idf)

@@ -8,8 +8,9 @@ principal components.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,6 @@ from topbin.core.hashing import row_keys
 from topbin.data.batch import Part
 from topbin.data.paths import Format
 from topbin.data.schema import Types
-
-if TYPE_CHECKING:
-    from topbin.data.formats.duck import Duck
 
 EMBEDDING = "embedding"  # the column that a file or array of vectors becomes
 NUMBERS = "biuf"  # NumPy's letters for numbers
@@ -50,9 +48,8 @@ def stack_vectors(values: Iterable[Any], name: str) -> Floats:
                 f'column "{name}" has vectors of different lengths: {size:,} numbers, and '
                 f"{vector.size:,} in row {row + 1:,}. Make all vectors with the same model.",
             )
-    nothing = np.full(size, np.nan)
-    matrix = np.array([nothing if v is None else v for v in rows]).reshape(-1, size)
-    here = list(vectors)
+    matrix, here = np.full((len(rows), size), np.nan), list(vectors)
+    matrix[here] = list(vectors.values())
     refuse_bad_numbers(matrix[here], f'column "{name}"', here)
     return matrix
 
@@ -82,17 +79,13 @@ def check_form(array: Any, where: str, rows: int | None = None) -> Any:
         seen = f"shape {getattr(array, 'shape', ())} and type {getattr(array, 'dtype', '?')}"
         raise InputError("TB142", f"{where} has {seen}; {rule}.")
     if rows is not None and array.shape[0] != rows:
-        raise InputError(
-            "TB142", f"{where} has {array.shape[0]:,} vectors for {rows:,} rows; {rule}, in order."
-        )
+        seen = f"{array.shape[0]:,} vectors for {rows:,} rows"
+        raise InputError("TB142", f"{where} has {seen}; {rule}, in order.")
     return array
 
 
 def load_npy(path: str | Path, name: str) -> Any:
-    """The array of an .npy file, which stays on the disk; TB142 if it is none, or a pickle.
-
-    Whether its numbers are finite is not known before they are read.
-    """
+    """The array of an .npy file, which stays on the disk; TB142 if it is none, or a pickle."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -132,9 +125,8 @@ class VectorFile(Part):
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of rows."""
-        starts = range(0, self.count(), rows)
-        runs = [(start, min(start + rows, self.count())) for start in starts]
-        return [replace(self, size=end - start, groups=(start, end)) for start, end in runs]
+        ends = [*range(0, self.count(), rows), self.count()]
+        return [replace(self, size=end - i, groups=(i, end)) for i, end in pairwise(ends)]
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most so many rows, whose vectors are views of the file."""
@@ -147,7 +139,7 @@ class VectorFile(Part):
             yield pd.DataFrame({name: pd.Series(list(block), dtype=object) for name in types})
 
 
-def _open(connection: "Duck", path: str, name: str) -> VectorFile:
+def _open(_: Any, path: str, name: str) -> VectorFile:
     array = load_npy(path, name)
     return VectorFile(path=path, name=name, types={EMBEDDING: "FLOAT[]"}, size=array.shape[0])
 

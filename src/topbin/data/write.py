@@ -12,8 +12,10 @@ ask one question, called `is_positive`, with yes, no and ? as choices.
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
+from functools import partial
 from glob import escape
 from itertools import chain
 from pathlib import Path
@@ -38,12 +40,7 @@ NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 # Signs for the characters that no text file can hold, or no header of one: ␀ for 0, ␍ for 13.
 PICTURES = {code: 0x2400 + code for code in range(32)}
 NO_TEXT = "biufcM"  # NumPy's letters for numbers and times
-SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
-EXCEL, SHEET = ".xlsx", 2**20  # rows that a sheet can hold, its header included
-STAGED = {
-    **dict.fromkeys((".parquet", ".pq"), "format parquet"),
-    **dict.fromkeys((".jsonl", ".ndjson"), "format json"),
-}
+SHEET = 2**20  # rows that a sheet can hold, its header included
 
 
 def write_table(
@@ -63,18 +60,14 @@ def write_table(
             database.fill_table(str(path), staged, force=force)
         return written
     target = Path(path)
-    ending = target.suffix.lower()
-    if ending not in SEPARATORS and ending not in STAGED and ending != EXCEL:
+    write = WRITERS.get(target.suffix.lower())
+    if write is None:
         known = "Use .csv, .tsv, .xlsx, .parquet or .jsonl."
         raise InputError("TB105", f'"{target}" does not end in a known format. {known}')
     frames = _started([rows] if isinstance(rows, pd.DataFrame) else rows)
     remove_stale(target)
     with new_file(target, force=force) as part:
-        if ending in STAGED:
-            return _write_staged(part, frames, STAGED[ending])
-        if ending == EXCEL:
-            return _write_excel(part, frames)
-        return _write_delimited(part, frames, SEPARATORS[ending])
+        return write(part, frames)
 
 
 def escape_cell(value: Any) -> Any:
@@ -132,7 +125,7 @@ def _started(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     return chain([first], frames)
 
 
-def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], separator: str) -> int:
+def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], *, separator: str) -> int:
     rows = 0
     with part.open("w", encoding="utf-8", newline="", errors="replace") as handle:
         for i, frame in enumerate(frames):
@@ -143,14 +136,11 @@ def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], separator: str)
             # Python's csv writer leaves a lone CR unquoted, which ends the row for many readers.
             written = chain(safe.columns, *(safe.iloc[:, k] for k in texts))
             returns = any("\r" in str(value) for value in written)
+            quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
             safe.to_csv(
-                handle,
-                sep=separator,
-                index=False,
-                header=i == 0,
-                lineterminator="\n",
-                quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
-            )
+                handle, sep=separator, index=False, header=not i, lineterminator="\n",
+                quoting=quoting,
+            )  # fmt: skip
             rows += len(frame)
     return rows
 
@@ -184,7 +174,7 @@ def _cell(value: Any) -> Any:
     return escape_cell(value.replace("\0", "␀") if isinstance(value, str) else value)
 
 
-def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> int:
+def _write_staged(part: Path, frames: Iterable[pd.DataFrame], *, options: str) -> int:
     """One parquet file per frame, then one file of all: a column gets the widest type of any."""
     rows = 0
     # Named before it exists: a signal that comes while the folder is made still finds its name.
@@ -210,8 +200,14 @@ def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> i
     return rows
 
 
-ANSWER, SHOWN = "is_positive", "shown"
-UNSURE = "?"
+WRITERS: dict[str, Callable[[Path, Iterator[pd.DataFrame]], int]] = {
+    **dict.fromkeys((".csv", ".txt"), partial(_write_delimited, separator=",")),
+    **dict.fromkeys((".tsv", ".tab"), partial(_write_delimited, separator="\t")),
+    ".xlsx": _write_excel,
+    **dict.fromkeys((".parquet", ".pq"), partial(_write_staged, options="format parquet")),
+    **dict.fromkeys((".jsonl", ".ndjson"), partial(_write_staged, options="format json")),
+}
+ANSWER, SHOWN, UNSURE = "is_positive", "shown", "?"
 
 
 class _Choices(Struct):
@@ -260,16 +256,13 @@ class _Record(Struct):
         return int(self.id), {response.value for response in self.responses.get(ANSWER, ())}
 
 
-def _task(row: int, shown: str) -> object:
-    return {"data": {"row": row, SHOWN: shown}}
-
-
-def _record(row: int, shown: str) -> object:
-    return {"id": str(row), "fields": {SHOWN: shown}, "metadata": {}, "suggestions": {},
-            "responses": {}, "vectors": {}}  # fmt: skip
-
-
-TOOLS: dict[str, Callable[[int, str], object]] = {"label-studio": _task, "argilla": _record}
+TOOLS: dict[str, Callable[[int, str], object]] = {
+    "label-studio": lambda row, shown: {"data": {"row": row, SHOWN: shown}},
+    "argilla": lambda row, shown: {
+        "id": str(row), "fields": {SHOWN: shown}, "metadata": {}, "suggestions": {},
+        "responses": {}, "vectors": {},
+    },
+}  # fmt: skip
 # What only the exports of a tool have.
 EXPORTS: dict[str, Any] = {"annotations": list[_Task], "responses": list[_Record]}
 
@@ -295,23 +288,22 @@ def read_export(path: str | Path) -> Mapping[int, str] | None:
     if Path(path).suffix.lower() != ".json":
         return None
     try:
-        found = msgspec.json.decode(read_file(Path(os.path.realpath(path))))
+        content = msgspec.json.decode(read_file(Path(os.path.realpath(path))))
     except (OSError, ValueError, RecursionError):
         return None  # a table that is missing or damaged, in the words of its reader
-    first = found[0] if isinstance(found, list) and found else None
+    first = content[0] if isinstance(content, list) and content else None
     kinds = [EXPORTS[key] for key in EXPORTS if isinstance(first, dict) and key in first]
     if not kinds:
         return None
     try:
-        answered = [each.answered for each in msgspec.convert(found, kinds[0], strict=False)]
+        answered = [each.answered for each in msgspec.convert(content, kinds[0], strict=False)]
     except ValueError as error:
         raise InputError(
             "TB117",
             f'"{path}" is not an export of an audit: {error}. Export the tasks that topbin audit '
             "wrote, as JSON, with all their fields.",
         ) from error
-    rows = [row for row, _ in answered]
-    if len(set(rows)) < len(rows):
-        twice = next(row for row in rows if rows.count(row) > 1)
-        raise InputError("TB117", f'"{path}" has row {twice} twice; keep each row once.')
-    return {row: said.pop() if len(said) == 1 else UNSURE if said else "" for row, said in answered}
+    for row, times in Counter(row for row, _ in answered).items():
+        if times > 1:
+            raise InputError("TB117", f'"{path}" has row {row} twice; keep each row once.')
+    return {row: each.pop() if len(each) == 1 else UNSURE if each else "" for row, each in answered}

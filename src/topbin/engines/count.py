@@ -18,14 +18,13 @@ import numpy as np
 from scipy.special import expit, logit
 
 from topbin.core.checks import Floats, Scores
-from topbin.core.counting import Counts, count_above
 from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, listed
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
-from topbin.core.tails import Tails
+from topbin.core.tails import Counts, Tails, count_above
 from topbin.data.batch import Part
 from topbin.data.paths import SourceLike
 from topbin.data.table import Table, open_table, skipped
@@ -87,8 +86,7 @@ class Chunk:
             return
         codes = self.groups.codes[index]
         order = np.argsort(codes, kind="stable")
-        starts = np.flatnonzero(np.diff(codes[order])) + 1
-        for rows in np.split(order, starts):
+        for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
             yield self.groups.values[codes[rows[0]]], scores[rows]
 
 
@@ -192,8 +190,7 @@ def tails_from(
 ) -> Tails:
     """Tails of the scores in files of any format that topbin reads, counted by an engine.
 
-    Equal, bit for bit, to `Tails.from_scores` on all rows at once. `estimate_alpha` reads it. The
-    parameters are those of `count_from`.
+    Equal, bit for bit, to `Tails.from_scores` on all rows at once.
 
     Parameters
     ----------
@@ -206,8 +203,7 @@ def tails_from(
         Which `estimate_alpha` reads.
     """
     roles = {"score": score, "label": label, "positive": positive, "negative": negative}
-    counted = count_from(engine, source, **roles, drop_nan=drop_nan, skip_bad=skip_bad)
-    return counted.tails[None]
+    return count_from(engine, source, **roles, drop_nan=drop_nan, skip_bad=skip_bad).tails[None]
 
 
 def count_from(
@@ -295,18 +291,14 @@ def _check_kinds(table: Table, score: str) -> None:
     """Refuse columns that cannot be scores, labels or groups, before any work."""
     for column, kind in table.kinds.items():
         if column != score and kind == "other":
-            raise InputError(
-                "TB006",
-                f'column "{column}" of {table.name} is a {table.types[column]}, not a value.',
-            )
+            seen = f'column "{column}" of {table.name} is a {table.types[column]}'
+            raise InputError("TB006", f"{seen}, not a value.")
     # In text files a word such as "n/a" makes a column of numbers one of strings.
     is_text = all(file.first_line is not None for file in table.files)
     allowed = {"number", "blank"} | ({"string", "other"} if is_text else set())
     if table.kinds[score] not in allowed:
-        raise InputError(
-            "TB006",
-            f'scores must be numbers; column "{score}" of {table.name} is {table.kinds[score]}.',
-        )
+        seen = f'column "{score}" of {table.name} is {table.kinds[score]}'
+        raise InputError("TB006", f"scores must be numbers; {seen}.")
 
 
 def _first_pass(
@@ -340,15 +332,20 @@ def _second_pass(
     cuts = {group: tails.cuts for group, tails in of_p.items()}
     if labels.n_n:
         task = Task(columns, partial(count_cuts, cuts, labels), Sums())
-        above = total(engine, over_chunks, parts, task)
     else:
         task = Task(replace(columns, label=None), partial(count_cuts, cuts, None), Sums())
-        above = total(engine, over_chunks, parts, task)
+    above = total(engine, over_chunks, parts, task)
+    if not labels.n_n:
         own = {group: np.append(t.above_p, t.n_p) for group, t in of_p.items()}
         above = {group: counts - own.get(group, 0) for group, counts in above.items()}
-    if labels.n_u != sum(int(counts[-1]) for counts in above.values()):
-        raise InputError("TB102", "the files changed while they were read. Count them again.")
+    _check_unchanged(labels.n_u, sum(counts[-1] for counts in above.values()))
     return {group: counts for group, counts in above.items() if counts[-1]}
+
+
+def _check_unchanged(before: int, now: int) -> None:
+    """Refuse files that had another number of unlabeled rows in an earlier pass."""
+    if before != now:
+        raise InputError("TB102", "the files changed while they were read. Count them again.")
 
 
 def over_chunks(task: Task, part: Part) -> Any:
@@ -429,7 +426,7 @@ class Binned:
 
     def _repeated(self, values: Any) -> Any:
         """A value per cut, repeated for every positive whose score is that cut."""
-        return _spread(values, -np.diff(np.append(self.tails.above_p, 0)))
+        return _spread(values, -np.diff(self.tails.above_p, append=0))
 
     def estimate(
         self, method: str, confidence: float | None = CONFIDENCE, share_p: float | None = None
@@ -478,9 +475,8 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
     cast, middles = cast[last], middles[last]
     task = Task(columns, partial(count_cuts, {None: cast}, labels), Sums())
     above = total(engine, over_chunks, counted.parts, task)[None]
-    if above[0] != tails.n_u:
-        raise InputError("TB102", "the files changed while they were read. Count them again.")
-    return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
+    _check_unchanged(tails.n_u, above[0])
+    return Binned(cast, middles, -np.diff(above[:-1], append=0), tails)
 
 
 def _ends(labels: LabelValues, chunk: Chunk) -> Ends:

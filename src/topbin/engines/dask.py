@@ -56,10 +56,7 @@ class Dask(AbstractContextManager["Dask"]):
         return result
 
     def _result(self, future: Any) -> Any:
-        """What a future gives, as long as any worker can be reached.
-
-        Without one it warns after some seconds, and raises TB402 after some minutes.
-        """
+        """What a future gives; without any worker, a warning after seconds, TB402 after minutes."""
         heard, since, is_said = None, monotonic(), False
         done = Event()
         future.add_done_callback(lambda _: done.set())

@@ -1,7 +1,4 @@
-"""What an engine does: hand a small value to every part of the data, and add up what comes back.
-
-In the sums of `total` a coded error is a result, so that an engine does not repeat the part.
-"""
+"""What an engine does: hand a small value to every part of the data, and add up what comes back."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -107,8 +104,8 @@ def engine_of(engine: Any) -> AbstractContextManager[Any]:
 def check_engine(name: str) -> None:
     """Refuse a name that no engine has (TB008)."""
     if name not in ENGINES:
-        known = ", ".join(ENGINES)
-        raise InputError("TB008", f"{option('engine')} must be one of {known}; got {name!r}.")
+        rule = f"{option('engine')} must be one of {', '.join(ENGINES)}"
+        raise InputError("TB008", f"{rule}; got {name!r}.")
 
 
 @contextmanager
@@ -148,8 +145,7 @@ class Outcome:
 
     def __add__(self, other: "Outcome") -> "Outcome":
         values = [one.value for one in (self, other) if one.value is not None]
-        total = sum(values[1:], values[0]) if values else None
-        return Outcome(total, {**other.bad, **self.bad})
+        return Outcome(added(values) if values else None, {**other.bad, **self.bad})
 
     def first_error(self) -> TopbinError:
         """The error of the first file in alphabetical order, whatever part failed first."""
@@ -159,11 +155,8 @@ class Outcome:
 def total_of(
     engine: Engine, task: Callable[[Any, PartT], Any], parts: Sequence[PartT], shared: Any
 ) -> Outcome:
-    """The sum of `task(shared, part)`, in which a coded error is a result and not a failure.
-
-    An engine would repeat a task that raises, although a damaged file stays damaged, and Spark
-    would lose the code of the error.
-    """
+    """The sum of `task(shared, part)`, in which a coded error is a result and not a failure."""
+    # An engine would repeat a task that raises, and Spark would lose the code of the error.
     return engine.total(_guarded, parts, (task, shared))
 
 
@@ -193,6 +186,5 @@ def advising_to_skip(skip_bad: bool) -> Iterator[None]:
     except InputError as error:
         if skip_bad or error.code != "TB102":
             raise
-        way_out = f"leave it out with {option('skip_bad', True)}"
-        advice = f"{error.marked} Fix or remove the file, or {way_out}."
-        raise InputError("TB102", advice) from error
+        way_out = f"Fix or remove the file, or leave it out with {option('skip_bad', True)}."
+        raise InputError("TB102", f"{error.marked} {way_out}") from error

@@ -11,7 +11,6 @@ from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.engines.engine import REACH_SECONDS, PartT, Shared, Sum
 
-DEPTH = 2
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -52,7 +51,7 @@ class Spark(AbstractContextManager["Spark"]):
         spread = context.parallelize(parts, len(parts))
         protocol = require("py4j.protocol", extra="spark", caller='engine "spark"')
         try:
-            result: Sum = spread.map(lambda part: task(value.value, part)).treeReduce(add, DEPTH)
+            result: Sum = spread.map(lambda part: task(value.value, part)).treeReduce(add)
         except (protocol.Py4JJavaError, self._errors.PySparkException) as error:
             reason = str(error).strip().splitlines()[0]
             raise InputError("TB402", f"Spark gave up on a part: {reason}") from error

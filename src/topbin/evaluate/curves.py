@@ -56,10 +56,8 @@ class CurveDraws:
         hidden = np.maximum(1, np.rint(alpha * tails.n_u)).astype(np.int64)
         rings = np.diff(known, axis=1).clip(0)
         drawn = rng.multinomial(hidden, rings / rings.sum(axis=1, keepdims=True))
-        q_p = np.cumsum(drawn, axis=1) / hidden[:, None]
-        return cls(
-            alpha, np.column_stack([np.zeros(DRAWS), q_p]), _shares(tails.above_u, tails.n_u, rng)
-        )
+        q_p = np.column_stack([np.zeros(DRAWS), np.cumsum(drawn, axis=1) / hidden[:, None]])
+        return cls(alpha, q_p, _shares(tails.above_u, tails.n_u, rng))
 
     def band(
         self, curve: Any, places: tuple[Floats, Floats], confidence: float
@@ -191,9 +189,7 @@ def _alpha(
         return known, AlphaPosterior.known(known), (ALPHA_KNOWN,)
     if given is None:
         given = estimate_alpha(evidence, confidence=None)
-    posterior = given.posterior
-    if posterior is None:
-        posterior = alpha_posterior(evidence.tails, effective=evidence.effective)
+    posterior = given.posterior or alpha_posterior(evidence.tails, effective=evidence.effective)
     return given.alpha, posterior, ()
 
 
@@ -257,11 +253,11 @@ def precision_of_best(
     n = np.arange(1, likely.size + 1)
     value, *ends = (np.cumsum(each) / n for each in (likely, *likely_at))
     share = np.maximum(known_above.value, 1 / known_above.n)
-    relative = [limit / share for limit in Share(share, known_above.n).limits(confidence)]
-    parts = zip(Share(value, n * worth).limits(confidence), ends, relative, strict=True)
+    known = [limit / share * value for limit in Share(share, known_above.n).limits(confidence)]
+    sides = zip(Share(value, n * worth).limits(confidence), ends, known, strict=True)
     low, high = (
-        value + sign * np.sqrt(sum(np.maximum(0.0, sign * (end - value)) ** 2 for end in three))
-        for sign, three in zip((-1, 1), ([a, b, c * value] for a, b, c in parts), strict=True)
+        value + sign * np.sqrt(sum(np.maximum(0.0, sign * (end - value)) ** 2 for end in side))
+        for sign, side in zip((-1, 1), sides, strict=True)
     )
     return ListPrecision(value, np.maximum(0.0, low), np.minimum(1.0, high))
 

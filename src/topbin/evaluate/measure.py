@@ -7,7 +7,7 @@ Statistics in Medicine 2008), which needs no formula of its own for any figure.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,11 +16,22 @@ from topbin.core.binomial import effective_rows, exact_upper
 from topbin.core.checks import Floats, Scores, check_fraction, unmasked
 from topbin.core.estimate import Interval
 
+AlphaLike = AlphaEstimate | float  # a number is taken as known
 ALPHA_KNOWN = "α is taken as known: its own uncertainty is not in this interval."
 
 
+class Finding:
+    """A value that an evaluation ends with, and that JSON can hold."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(cast(Any, self))
+
+
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Finding):
     """A figure, its interval, and what to keep in mind when reading it.
 
     >>> heads = Measure("recall", 0.75, (0.5, 0.875), 0.95)
@@ -43,10 +54,6 @@ class Measure:
         low, high = self.interval
         interval = f"{100 * self.confidence:g} %: {low:.3f} to {high:.3f}"
         return "\n  ".join([f"{self.name} {self.value:.3f} ({interval})", *self.notes])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,8 +166,7 @@ def read_source(source: Any, scores_u: Any = None) -> tuple[Evidence, AlphaEstim
             "an AlphaEstimate has no counts to read again. Pass what it was made from: the result "
             "of a fit, a fitted classifier, or scores_p and scores_u.",
         )
-    loaded = getattr(source, "model", None)  # of a run folder
-    for one in (source, loaded):
+    for one in (source, getattr(source, "model", None)):  # of a run folder
         for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
             if isinstance(getattr(one, evidence, None), Evidence):
                 return getattr(one, evidence), getattr(one, estimate, None)

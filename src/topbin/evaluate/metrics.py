@@ -463,12 +463,10 @@ class _AtThreshold:
     ) -> "_AtThreshold":
         """Check everything, then count."""
         cut, evidence = _check_threshold(threshold), Evidence.of(scores_p, scores_u)
-        sides = ("weights_p", weights_p), ("weights_u", weights_u)
-        shares = (
-            Share.at_least(scores, cut, check_weights(weights, scores, name))
-            for scores, (name, weights) in zip(evidence.scores, sides, strict=True)
-        )
-        return cls(cut, evidence, *shares)
+        p, u = evidence.scores
+        share_p = Share.at_least(p, cut, check_weights(weights_p, p, "weights_p"))
+        share_u = Share.at_least(u, cut, check_weights(weights_u, u, "weights_u"))
+        return cls(cut, evidence, share_p, share_u)
 
     def measure(
         self, name: str, formula: Any, alpha: Any, confidence: float, *, span: Interval = (0.0, 1.0)

@@ -26,6 +26,7 @@ from topbin.core.estimate import AlphaEstimate, Interval
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, figure, visible
 from topbin.core.posterior import AlphaPosterior
+from topbin.evaluate.measure import Finding
 from topbin.learn.probabilities import fit_probabilities, posterior_of
 
 # Of the logarithm of the odds ratio: before any row is seen, the odds of two parts in three are at
@@ -179,8 +180,7 @@ class Whole:
         >>> found.p_value < 0.05, found.alpha < 0.6
         (True, True)
         """
-        contrast = self.contrast(part, rest)
-        alpha, other, odds, weight = self._posterior(contrast, share)
+        alpha, other, odds, weight = self._posterior(self.contrast(part, rest), share)
 
         def read(figure: Floats) -> tuple[float, tuple[float, float]]:
             low, middle, high = _quantiles(figure, weight, confidence)
@@ -308,9 +308,8 @@ class Contrast:
         ]
         total = np.full_like(shares[0], self.noise)
         for share, n in zip(shares, self.sizes, strict=True):
-            mean, square = (
-                share * p + (1 - share) * q for p, q in zip(self.positives, negatives, strict=True)
-            )
+            moments = zip(self.positives, negatives, strict=True)
+            mean, square = (share * p + (1 - share) * q for p, q in moments)
             total += np.maximum(square - mean**2, RAREST) / n / self.gap**2
         return total
 
@@ -377,7 +376,7 @@ class GroupShare(Compared):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByGroup:
+class ByGroup(Finding):
     """α of each group of a column, in the order of the groups.
 
     Intervals are at `confidence` for each group alone. A group `differs` if it would still do so
@@ -411,10 +410,6 @@ class ByGroup:
     def __str__(self) -> str:
         return self.summary()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
@@ -435,23 +430,23 @@ def by_group(
     positives, its unlabeled rows in that of theirs.
     """
     of_p, of_u = groups.codes[is_positive], groups.codes[~is_positive]
-    sizes = [np.bincount(of, minlength=len(groups.names)) for of in (of_p, of_u)]
-    read = [k for k in range(len(groups.names)) if sizes[1][k]]
+    n_p, n_u = (np.bincount(of, minlength=len(groups.names)).tolist() for of in (of_p, of_u))
+    read = [k for k, n in enumerate(n_u) if n]
     comparisons = 1 if len(read) == 2 else len(read)
     shares = []
     for k in read if len(read) > 1 else ():
-        own, n_p, n_u = of_u == k, int(sizes[0][k]), int(sizes[1][k])
+        own = of_u == k
         part, rest = whole.seen(whole.f_u[own]), whole.seen(whole.f_u[~own])
         compared = whole.compare(part, rest, float(own.mean()), confidence, of_p == k)
         shares.append(
             GroupShare(
-                **asdict(compared), group=groups.names[k], n_p=n_p, n_u=n_u,
+                **asdict(compared), group=groups.names[k], n_p=n_p[k], n_u=n_u[k],
                 differs=compared.p_value * comparisons < 1 - confidence,
-                notes=tuple(_doubts(compared, n_p, comparisons)),
+                notes=tuple(_doubts(compared, n_p[k], comparisons)),
             )
         )  # fmt: skip
-    unread = [groups.names[k] for k in range(len(groups.names)) if not sizes[1][k]]
-    more = [f"{name}: no unlabeled rows, so no α" for name in unread]
+    sizes = zip(groups.names, n_u, strict=True)
+    more = [f"{name}: no unlabeled rows, so no α" for name, n in sizes if not n]
     if len(read) < 2:
         more.append("all unlabeled rows are in one group, so there is nothing to compare")
     return ByGroup(

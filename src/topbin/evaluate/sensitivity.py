@@ -9,7 +9,7 @@ the interval of a smaller one.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, exp, floor, log
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from topbin.core.checks import Floats, as_numbers, check_fraction
 from topbin.core.estimate import INTERVAL_ASSUMES, Interval, Share
 from topbin.core.formatting import figure, percent
 from topbin.core.options import CONFIDENCE, Labeling
-from topbin.evaluate.measure import read_source
+from topbin.evaluate.measure import Finding, read_source
 from topbin.mpe.bound import check_gamma, upper_bound
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
@@ -80,7 +80,7 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(Finding):
     """The interval of α for each Γ, Γ = 1 first, and the conclusions that were asked about.
 
     `assumes` says what the intervals assume besides Γ.
@@ -90,10 +90,6 @@ class Sensitivity:
     confidence: float
     assumes: str
     conclusions: tuple[Conclusion, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), f"                {MEANS}"])
@@ -156,8 +152,7 @@ def sensitivity(
     at_random = _at_random(evidence, estimate, confidence)
     reader = _Reader.of(evidence, at_random, confidence, gammas)
     bounds = _bounds(evidence, at_random.upper_bound, confidence, gammas)
-    ends = map(reader.at, gammas)
-    intervals = tuple(map(GammaInterval, gammas, ends, bounds))
+    intervals = tuple(map(GammaInterval, gammas, map(reader.at, gammas), bounds))
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
     conclusions = tuple(_conclude(reader, one, assumes) for one in wanted)
     return Sensitivity(intervals, confidence, assumes, conclusions)

@@ -13,6 +13,7 @@ The rules, all of them:
 6. Any other: audit first.
 
 After a random audit only the interval counts, because its answers need none of the assumptions.
+Where an alarm says that the scores mislead, they decide alone (`update_by_all`).
 """
 
 from contextlib import suppress
@@ -117,12 +118,12 @@ def verdict_of(
     """The verdict with what an audit would buy, after what was found in an answer.
 
     Without scores, audits are priced as if there were no model; so they are after an audit that
-    contradicts the scores.
+    decides alone.
     """
     both = estimate if audit is None or audit.together is None else audit.together
     f_u, top = None, None
-    is_contradicted = audit is not None and audit.together is not None and audit.together.alone
-    if scored is not None and not is_contradicted:
+    is_alone = audit is not None and audit.together is not None and audit.together.alone
+    if scored is not None and not is_alone:
         f_u = scored.f_u
         with suppress(InputError):  # no unlabeled row is in the top bin
             top = TopBin.at(scored.p, scored.u).in_groups(estimate)
@@ -201,25 +202,26 @@ def _wrong(estimate: AlphaEstimate) -> str | None:
 
 
 def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
-    most, ends = estimate.upper_bound, estimate.interval
-    if ends is None:
+    if estimate.interval is None:
         return "audit first", "there is no interval"
-    of = f"the interval {figure(ends[0])} to {figure(ends[1])}"
+    (low, high), most = estimate.interval, estimate.upper_bound
+    of, is_far = f"the interval {figure(low)} to {figure(high)}", FAR * low < high
     wide = f"{of} is still wide" if is_random else f"{of} is wide"
+    unopposed = ", as the audit shows" if is_random else ", and there is no alarm against it"
     codes = [] if is_random else [alarm.code for alarm in estimate.alarms]
-    if high := [kind.high for code, kind in ALARMS.items() if kind.high and code in codes]:
-        return _bound(most, high[0])
-    if is_narrow(ends, estimate.alpha):
-        if FAR * ends[0] < ends[1]:
-            of += (
-                f" ({round(ends[0] * estimate.n_u):,} to {counted(round(ends[1] * estimate.n_u))})"
-            )
-            return "quote it", f"{of} is narrow as a share, not as a count; no alarm is against it"
-        return "quote it", f"{of} is narrow enough, and there is no alarm against it"
-    if FAR * ends[0] < ends[1]:
+    if too_high := [kind.high for code, kind in ALARMS.items() if kind.high and code in codes]:
+        return _bound(most, too_high[0])
+    if not is_narrow(estimate.interval, estimate.alpha):
         # A bound below the interval's end, which has half the risk, would look like an error.
-        return _bound(None if most is None else max(most, ends[1]), wide)
-    return "audit first", wide
+        bound = None if most is None else max(most, high)
+        return _bound(bound, wide) if is_far else ("audit first", wide)
+    if is_far:
+        rows = f"({round(low * estimate.n_u):,} to {counted(round(high * estimate.n_u))})"
+        return (
+            "quote it",
+            f"{of} {rows} is narrow as a share, not as a count{unopposed}",
+        )
+    return "quote it", f"{of} is narrow enough{unopposed}"
 
 
 def _bound(most: float | None, reason: str) -> tuple[Say, str]:

@@ -61,9 +61,8 @@ class Period:
 
     def __add__(self, other: "Period") -> "Period":
         both = self.seen + other.seen
-        columns = tuple(
-            tuple(map(add, a, b)) for a, b in zip(self.columns, other.columns, strict=True)
-        )
+        pairs = zip(self.columns, other.columns, strict=True)
+        columns = tuple(tuple(map(add, a, b)) for a, b in pairs)
         labeled = self.known + other.known, self.negative + other.negative
         return Period(self.start, both.rows, both.total, both.bins, columns, *labeled)
 

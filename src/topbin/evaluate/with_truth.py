@@ -4,7 +4,7 @@ Accuracy, AUC and the Brier score are scikit-learn's; the expected calibration e
 lacks, is that of Naeini, Cooper & Hauskrecht (AAAI 2015) with bins of equal width.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,22 +13,19 @@ from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 
 from topbin.core import InputError
 from topbin.core.checks import Scores, check_count, check_scores
+from topbin.evaluate.measure import Finding
 
 Truth = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
+class Performance(Finding):
     """How well probabilities of being positive fit the true labels; AUC is None for one class."""
 
     accuracy: float
     auc: float | None
     brier: float
     ece: float
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
 
 
 def performance(y: Any, probability: Any, *, threshold: float = 0.5) -> Performance:

@@ -152,7 +152,8 @@ def _suspects(data: Prepared, chains: Sequence[Chain]) -> list[str]:
     if not labeled.any() or labeled.all():
         return []
     before = _rescored_alpha(chains, X, labeled)
-    medians = np.nanmedian(np.concatenate(X), axis=0)
+    # A value of the column: the mean of the middle two can be too large for a float.
+    medians = np.nanquantile(np.concatenate(X), 0.5, axis=0, method="lower")
     after: dict[str, float] = {}
     for name in _important(data, chains):
         held_at_median = [part.copy() for part in X]

@@ -8,7 +8,7 @@ positives. The paper's f(x) = g(x)/c is for all rows; probabilities here are for
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -27,7 +27,7 @@ from topbin.learn.fitting import (
     FittedModel,
     Recipe,
     from_crossfit,
-    judge,
+    read_estimate,
     run_crossfit,
     weighted,
     with_labeling,
@@ -82,9 +82,7 @@ class AlphaEstimator(PUEstimator):
     cv: int = 5
     repeats: int = 3
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> "AlphaEstimator":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn α from features X and labels y; every row that is not positive is unlabeled.
 
         Rows with the same of `groups` are held out together, and intervals count groups.
@@ -122,8 +120,7 @@ class AlphaEstimator(PUEstimator):
         plan = Plan(outer=self.cv, repeats=self.repeats)
         run = RunOptions(n_jobs=self.n_jobs)
         options = FitOptions(self.estimator, plan, seed=self._seed(), run=run)
-        ranks = method.needs == "tails"
-        fit = run_crossfit(table, learner, options, ranks=ranks, new_rows=False)
+        fit = run_crossfit(table, learner, options, ranks=method.needs == "tails", new_rows=False)
         self.evidence_ = fit.evidence(is_p)
         estimate = method.read(self.evidence_)
         others = [other.read(self.evidence_) for other in METHODS.values() if other.referee]
@@ -153,6 +150,8 @@ class TEDnClassifier(PUClassifier):
     >>> 0.4 < clf.alpha_ < 0.6, clf.predict([[1.0], [0.0]])
     (True, array([1, 0]))
     """
+
+    _labeling_of: ClassVar[Any] = None  # a subclass finds how much each positive counts
 
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
@@ -192,14 +191,14 @@ class TEDnClassifier(PUClassifier):
         options, rows = self._options(), self._given(X, y)
         labeling = getattr(self, "labeling_", None)  # as `crossfit` found it
         table = weighted(rows.table, labeling)
-        fitted = from_crossfit(fit, table, lambda own: estimate or judge(own, options))
+        fitted = from_crossfit(fit, table, lambda own: estimate or read_estimate(own, options))
         fitted = replace(fitted, evidence=evidence or fitted.evidence)
         return self._store(with_labeling(fitted, labeling, self.confidence), rows)
 
     def _recipe(self) -> Recipe:
         if self.refit not in (None, "cvir"):
             raise InputError("TB008", f'refit must be "cvir" or None; got {self.refit!r}.')
-        return Recipe(TEDN, refit=None if self.refit is None else CVIR)
+        return Recipe(TEDN, refit=None if self.refit is None else CVIR, labeling=self._labeling_of)
 
 
 ImageClassifier = TEDnClassifier  # as earlier versions stored it
@@ -317,8 +316,7 @@ class NNPUClassifier(UPUClassifier):
     gamma: float = 1.0
 
     def _recipe(self) -> Recipe:
-        learner = nnpu(beta=self.beta, gamma=self.gamma, loss=self.loss)
-        return Recipe(learner, self._given_alpha())
+        return Recipe(nnpu(beta=self.beta, gamma=self.gamma, loss=self.loss), self._given_alpha())
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -150,19 +150,22 @@ class CrossFit:
 
     def evidence(self, is_positive: Mask, *, share_p: float | None = None) -> Evidence:
         """The out-of-fold scores of both samples, as scores of rows that trained one another."""
-        scores = self.scores[is_positive], self.scores[~is_positive]
-        evidence = Evidence(*scores, share_p, crossfitted=True)
+        p, u = is_positive, ~is_positive
+        evidence = Evidence(self.scores[p], self.scores[u], share_p, crossfitted=True)
         if self.groups is None:
             return evidence
-        return replace(
-            evidence, groups_p=self.groups[is_positive], groups_u=self.groups[~is_positive]
-        )
+        return replace(evidence, groups_p=self.groups[p], groups_u=self.groups[u])
 
     @property
     def folds(self) -> tuple[tuple[Chain, ...], ...]:
         """For each repeat, the chains that held rows out, in the order of the folds."""
-        outer = [chain for chain in self.chains if not chain.is_for_new_rows]
-        return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
+        return _by_repeat(self.chains)
+
+
+def _by_repeat(chains: Iterable[Chain]) -> tuple[tuple[Chain, ...], ...]:
+    """The chains that held rows out, repeat by repeat."""
+    outer = (chain for chain in chains if not chain.is_for_new_rows)
+    return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
 
 
 class OutOfTime(Exception):
@@ -304,13 +307,13 @@ def crossfit_table(
     by_folds = new_rows == "folds"
     repeats_kept = {False: 0, True: plan.repeats, "first": 1}[by_folds or keep_chains]
     on_all = bool(new_rows) and not by_folds
-    jobs = list(jobs_of(table, learner, plan, seed, on_all))
+    tasks = list(chain_tasks(table, learner, plan, seed, on_all))
     chains = []
     with threadpool_limits(limits=1 if is_small(table.X) else None):
-        for done in _run_jobs(jobs, chain, run, repeats_kept, plan.warm + plan.rounds):
+        for done in _run_chains(tasks, chain, run, repeats_kept, plan.warm + plan.rounds):
             chains.append(done)
             if run.on_event is not None:
-                run.on_event(Progress(len(chains), len(jobs), done.history[-1]))
+                run.on_event(Progress(len(chains), len(tasks), done.history[-1]))
     fit = _gather(chains, table.is_positive, ranks=ranks, new_rows=new_rows)
     # The same cross-fit, with its rows in the order in which they were given.
     own = (one for one in chains if one.repeat < repeats_kept)
@@ -318,7 +321,7 @@ def crossfit_table(
     return replace(fit, scores=fit.scores[np.argsort(order)], chains=held, groups=grouped)
 
 
-class Job(NamedTuple):
+class ChainTask(NamedTuple):
     """A chain that is to be run: its name in a memory, and what is its own."""
 
     name: str
@@ -327,9 +330,9 @@ class Job(NamedTuple):
     held_out: RowNumbers
 
 
-def jobs_of(
+def chain_tasks(
     table: TrainingTable, learner: Learner, plan: Plan, seed: int, new_rows: bool
-) -> Iterator[Job]:
+) -> Iterator[ChainTask]:
     """In each repeat one chain for each outer fold and, for new rows, one that holds none out."""
     least = 2 if plan.inner == 1 else 3  # one of them is held out before the inner folds
     for repeat in range(plan.repeats):
@@ -337,14 +340,14 @@ def jobs_of(
         folds = folds_of(table.is_positive, plan.outer, start, least=least, together=table.together)
         all_held = [held_out for _, held_out in folds]
         for k, held_out in enumerate(all_held):
-            yield Job(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
+            yield ChainTask(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
         if new_rows:
             name = chain_name(learner, repeat, len(all_held))
-            yield Job(name, repeat, start, np.zeros(0, np.intp))
+            yield ChainTask(name, repeat, start, np.zeros(0, np.intp))
 
 
-def _run_jobs(
-    jobs: Iterable[Job],
+def _run_chains(
+    tasks: Iterable[ChainTask],
     chain: Callable[..., Chain],
     run: RunOptions,
     kept_repeats: int,
@@ -356,20 +359,20 @@ def _run_jobs(
     many `rounds`.
     """
     memory = {} if run.memory is None else run.memory
-    for repeat, group in groupby(jobs, key=lambda job: job.repeat):
-        known = [(job, memory.get(job.name)) for job in group]
+    for repeat, group in groupby(tasks, key=lambda task: task.repeat):
+        known = [(task, memory.get(task.name)) for task in group]
         if keep_models := repeat < kept_repeats:
-            known = [(job, done if done and done.models else None) for job, done in known]
-        missing = [job for job, done in known if done is None]
+            known = [(task, done if done and done.models else None) for task, done in known]
+        missing = [task for task, done in known if done is None]
         if repeat and missing and monotonic() > run.deadline:
             return
-        task = delayed(partial(chain, keep_models=keep_models))
-        tasks = (task(job.held_out, job.repeat, seed=job.seed) for job in missing)
-        runs = Parallel(n_jobs=run.n_jobs, return_as="generator")(tasks)
-        for job, done in known:
+        start = delayed(partial(chain, keep_models=keep_models))
+        calls = (start(task.held_out, task.repeat, seed=task.seed) for task in missing)
+        runs = Parallel(n_jobs=run.n_jobs, return_as="generator")(calls)
+        for task, done in known:
             new = next(runs) if done is None else done
             if done is None and len(new.history) == rounds:
-                memory[job.name] = new
+                memory[task.name] = new
             yield new
 
 
@@ -446,13 +449,12 @@ def _gather(
         own, score = (chain.repeat, chain.held_out), chain.mean_scores
         raw[own], ranked[own] = score, ranks_of(score)
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
-    whole = [chain for chain in chains if chain.is_for_new_rows]
-    groups = tuple(one_per_round(c) if new_rows == "lean" else c.models for c in whole)
     if new_rows == "folds":
-        by_repeat = groupby(outer, key=lambda chain: chain.repeat)
-        groups = tuple(
-            tuple(model for chain in each for model in chain.models) for _, each in by_repeat
-        )
+        repeats = _by_repeat(chains)
+        groups = tuple(tuple(m for chain in own for m in chain.models) for own in repeats)
+    else:
+        whole = [chain for chain in chains if chain.is_for_new_rows]
+        groups = tuple(one_per_round(c) if new_rows == "lean" else c.models for c in whole)
     rounds = range(min(len(chain.history) for chain in outer))
     history = tuple(_mean_epoch(outer, t, is_positive) for t in rounds)
     return CrossFit((ranked if ranks else raw).mean(axis=0), Ensemble(groups, references), history)

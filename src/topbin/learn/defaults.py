@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
@@ -18,13 +17,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from topbin.core.checks import Floats, check_count
-from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.core.optional import require
 from topbin.data.features import BESIDE_TEXT
 from topbin.data.images import Images
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
+from topbin.mpe.samples import is_sparse
 
 FEW_ROWS = 5_000  # above, a third repeat did not lower the error of α
 SMALL_ROWS = 10_000  # up to here, a fifth of the rows is too few to read α from
@@ -113,13 +112,6 @@ class NetPlan:
         return (epochs // 2 if fixed is None else fixed) if two else 0, epochs
 
 
-def preset_plan(preset: str) -> Plan | None:
-    """The plan that a preset names; None: by the size of the table."""
-    if preset not in PRESETS:
-        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
-    return PRESETS[preset]
-
-
 def default_model(X: Any) -> Any:
     """A classifier for these rows: boosted trees, which take NaN; for a sparse table a linear one.
 
@@ -137,14 +129,13 @@ def default_model(X: Any) -> Any:
         from topbin.learn.net_fitting import NetScorer  # which needs torch
 
         return NetScorer()
-    if issparse(X):
+    if is_sparse(X):
         return linear_model(X)
     if find_spec("lightgbm") is None:  # of the plain trees, 63 bins take half the time of 255
         return HistGradientBoostingClassifier(
             max_iter=60, max_leaf_nodes=15, learning_rate=0.15, max_bins=63, early_stopping=False
         )
-    lightgbm = require("lightgbm", extra="boost", caller="the default model")
-    return lightgbm.LGBMClassifier(
+    return require("lightgbm", extra="boost", caller="the default model").LGBMClassifier(
         n_estimators=60,
         num_leaves=15,
         learning_rate=0.15,
@@ -162,8 +153,8 @@ def linear_model(X: Any) -> Any:
     On counts of 500,000 words the solver had not converged after 1,000 steps; scaled, it took 32.
     """
     linear = LogisticRegression(max_iter=1000)
-    counts = X.nnz > 0 and np.abs(X.data).max() > 1
-    return make_pipeline(MaxAbsScaler(), linear) if counts else linear
+    is_counts = X.nnz > 0 and np.abs(X.data).max() > 1
+    return make_pipeline(MaxAbsScaler(), linear) if is_counts else linear
 
 
 class WordRegression(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types
@@ -247,8 +238,7 @@ def text_models(
     >>> list(text_models(np.zeros((9, 2))))
     ['linear', 'trees', 'both']
     """
-    is_sparse = bool(issparse(X))  # issparse alone would narrow the type of X
-    if not is_sparse:
+    if not is_sparse(X):
         linear = LogisticRegression(C=VECTOR_C, max_iter=1000)
         models = {"linear": linear, "trees": default_model(X)}
         return {**models, "both": VotingClassifier([*models.items()], voting="soft")}
@@ -327,7 +317,7 @@ def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
     Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2)
     """
     if plan is None:
-        rows, rounds = X.shape[0], 1 if issparse(X) else 2
+        rows, rounds = X.shape[0], 1 if is_sparse(X) else 2
         repeats = 3 if rows <= FEW_ROWS else 2 if rows <= SMALL_ROWS else 1
         plan = Plan(repeats=repeats, rounds=rounds)
         plan = plan if rows <= LARGE_ROWS else replace(plan, outer=3, inner=2)

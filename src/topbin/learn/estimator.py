@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
-from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, estimator_html_repr, get_tags
@@ -30,7 +29,7 @@ from topbin.data.batch import as_pandas
 from topbin.data.images import Images
 from topbin.learn import fitting
 from topbin.learn.crossfit import Plan, Progress, RunOptions
-from topbin.learn.defaults import NetPlan, preset_plan
+from topbin.learn.defaults import PRESETS, NetPlan
 from topbin.learn.explain import Explanation, explain, inner_models
 from topbin.learn.fitting import FitOptions, FittedModel, Recipe
 from topbin.learn.rows import (
@@ -48,6 +47,7 @@ from topbin.learn.rows import (
     two_classes,
 )
 from topbin.mpe.registry import find_method
+from topbin.mpe.samples import is_sparse
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -275,7 +275,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         """The rows as a pandas frame; columns without a name are x0, x1, …, as in scikit-learn."""
         if hasattr(X, "columns") or hasattr(X, "column_names"):
             return as_pandas(X)
-        make = DataFrame.sparse.from_spmatrix if issparse(X) else DataFrame
+        make = DataFrame.sparse.from_spmatrix if is_sparse(X) else DataFrame
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         return make(X, columns=list(names))
 
@@ -407,10 +407,11 @@ def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
         raise InputError(
             "TB008", f"plan must be a {kind.__name__} or None for this estimator; got {plan!r}."
         )
-    named = preset_plan(preset)
-    if net and named is not None:
+    if preset not in PRESETS:
+        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    if net and PRESETS[preset] is not None:
         raise InputError(
             "TB008",
             f"preset is for scikit-learn models; got {preset!r} with a net. Use plan=NetPlan(...).",
         )
-    return plan or named
+    return plan or PRESETS[preset]

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, issparse, vstack
+from scipy.sparse import csr_array, hstack, vstack
 from scipy.special import logit
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -40,6 +40,7 @@ from topbin.core.optional import require
 from topbin.data.features import Feature, Features
 from topbin.data.text_features import letters_of
 from topbin.learn.crossfit import Chain
+from topbin.mpe.samples import is_sparse
 
 REASONS = 3
 WORD = re.compile(r"\b\w\w+\b")  # as words are read
@@ -139,8 +140,7 @@ class Explanation:
         return {self.names[j]: float(mean[j]) for j in order if mean[j] > 0}
 
     def _of(self, i: int, most: int) -> list[Reason]:
-        words = issparse(self.parts)
-        row = self.parts[[i]].toarray()[0] if words else self.parts[i]
+        row = self.parts[[i]].toarray()[0] if is_sparse(self.parts) else self.parts[i]
         order = np.argsort(-np.abs(row), kind="stable")[:most]
         return [self._reason(i, int(j), float(row[j])) for j in order if row[j] != 0]
 
@@ -288,7 +288,7 @@ def explain_held_out(
             done.append((np.flatnonzero(own), own_part))
     order = np.argsort(np.concatenate([own for own, _ in done]))
     parts = [own_part.parts for _, own_part in done]
-    whole = vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
+    whole = vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
     base = np.concatenate([own_part.base for _, own_part in done])
     return _in_words(Explanation(done[0][1].names, whole[order], base[order], rows), features)
 
@@ -299,8 +299,8 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
         parts, base = contributions(model[1], model[0].transform(X))
         return _in_place(parts, model[0], X), base
     if isinstance(model, LogisticRegression):
-        weights, words = model.coef_[0], issparse(X)
-        parts = csr_array(X.multiply(weights)) if words else np.asarray(X) * weights
+        weights = model.coef_[0]
+        parts = csr_array(X.multiply(weights)) if is_sparse(X) else np.asarray(X) * weights
         return parts, float(model.intercept_[0])
     shapley = SHAPLEY.get(type(model).__name__)
     if shapley is None:

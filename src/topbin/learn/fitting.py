@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from scipy.sparse import issparse
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import Floats
@@ -15,12 +14,13 @@ from topbin.core.posterior import AlphaPosterior
 from topbin.learn.crossfit import CrossFit, RunOptions, crossfit_table
 from topbin.learn.defaults import FIRST, NET_PRESETS, coarse, default_model, plan_for
 from topbin.learn.learners import PVU, TEDN
-from topbin.learn.loop import NEAR_ONE, Epoch
+from topbin.learn.loop import NEAR_ONE, Epoch, ReadAlpha
 from topbin.learn.probabilities import ProbabilityMap, fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.rows import TrainingTable
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
+from topbin.mpe.samples import is_sparse
 
 Notes = tuple[str, ...]
 
@@ -100,7 +100,7 @@ class Recipe:
         first = fit(self.learner, self.alpha)
         if self.refit is None:
             return first
-        second = fit(self.refit, usable(first.estimate)[0])
+        second = fit(self.refit, as_known_alpha(first.estimate)[0])
         return replace(second, estimate=first.estimate, history=(*first.history, *second.history))
 
 
@@ -119,28 +119,26 @@ def fit_table(
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
     notes: Notes = ()
     if learner.needs_alpha and alpha is None:
-        alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
+        first = fit_table(table, replace(options, confidence=None), TEDN)
+        alpha, notes = as_known_alpha(first.estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
-    return from_crossfit(fit, table, lambda own: judge(own, options, alpha, notes))
+    return from_crossfit(fit, table, lambda own: read_estimate(own, options, alpha, notes))
 
 
-def from_crossfit(
-    fit: CrossFit, table: TrainingTable, read: Callable[[Evidence], AlphaEstimate]
-) -> FittedModel:
+def from_crossfit(fit: CrossFit, table: TrainingTable, read: ReadAlpha) -> FittedModel:
     """What a finished cross-fit of a table says, its α as `read` from the held-out scores."""
     evidence = replace(fit.evidence(table.is_positive), weight_p=table.weight_p)
     estimate = read(evidence)
     if table.alpha is not None:
         estimate = replace(estimate, alpha=table.alpha, cut=None, posterior=None)
     likely = fit_probabilities(evidence, estimate)
-    oof = likely(fit.scores)
-    return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, oof)
+    return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, likely(fit.scores))
 
 
 def quick_fit(table: TrainingTable, options: FitOptions) -> FittedModel:
     """What PvU says of a table in seconds; there is no model for new rows."""
     fit = run_crossfit(table, PVU, options.quick, new_rows=False)
-    return from_crossfit(fit, table, lambda own: judge(own, options.quick))
+    return from_crossfit(fit, table, lambda own: read_estimate(own, options.quick))
 
 
 def weighted(table: TrainingTable, labeling: Labeling | None) -> TrainingTable:
@@ -183,7 +181,7 @@ def run_crossfit(
         plan = plan or NET_PRESETS["good"]
         model, run = model.planned(plan, run, learner)
         learner, new = replace(PVU, name=learner.name), "folds"
-    elif options.estimator is None and not issparse(table.X) and new_rows:
+    elif options.estimator is None and not is_sparse(table.X) and new_rows:
         new = "lean"  # of trees, which are slow to score
     return crossfit_table(
         model, replace(table, X=coarse(table.X, model)), learner,
@@ -192,7 +190,7 @@ def run_crossfit(
     )  # fmt: skip
 
 
-def judge(
+def read_estimate(
     evidence: Evidence, options: FitOptions, alpha: float | None = None, notes: Notes = ()
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
@@ -213,7 +211,7 @@ def judge(
     return judged if notes else replace(judged, posterior=AlphaPosterior.known(alpha))
 
 
-def usable(estimate: AlphaEstimate) -> tuple[float, Notes]:
+def as_known_alpha(estimate: AlphaEstimate) -> tuple[float, Notes]:
     """An estimate as a learner's α, inside (0, 1), and a note that says where it came from."""
     note = f"α was estimated first, by (TED)ⁿ with {estimate.method}"
     alpha = float(np.clip(estimate.alpha, 1 / (1 + estimate.n_u), NEAR_ONE))

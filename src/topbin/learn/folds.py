@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.model_selection import StratifiedKFold
 
 from topbin.core.checks import Floats, RowNumbers, check_count, check_fraction
@@ -21,6 +20,7 @@ from topbin.core.labels import Mask
 from topbin.data.batch import row_hashes
 from topbin.data.images import Images
 from topbin.learn.rows import Together
+from topbin.mpe.samples import is_sparse
 
 Split = tuple[RowNumbers, RowNumbers]  # to train on, and held out
 
@@ -29,7 +29,7 @@ def content_keys(X: Any) -> Bits:
     """One number per row that depends on its values alone, also where these are not numbers."""
     if isinstance(X, Images):
         return X.row_keys
-    is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+    is_numeric = is_sparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
     return row_keys(X) if is_numeric else row_hashes(X)
 
 

@@ -21,6 +21,7 @@ from topbin.mpe.registry import METHODS
 WARM_START = "warm-start"
 LEAST_WARM = 10  # epochs, however early PvU reached its best
 TRACKED_BY = "bbe"  # the method of α̂ after each epoch, as in algorithm 3
+ReadAlpha = Callable[[Evidence], AlphaEstimate]
 NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says "not learned yet"
 
 
@@ -145,7 +146,7 @@ def train(
     warm_start: int = 0,
     warm_stop: bool = False,
     watch_warm: bool = True,
-    estimator: Callable[[Evidence], AlphaEstimate] | None = None,
+    estimator: ReadAlpha | None = None,
     settle: SettleRule = SettleRule(),
     least_kept: int = 10,
     done: Sequence[Epoch] = (),
@@ -236,9 +237,7 @@ def _one_epoch(
             f"after epoch {number - 1}. Lower the learning rate, or look for extreme values in X.",
         )
     n_kept = n_rows(X_u) if kept is None else kept.size
-    return Epoch(
-        number, stage.name, done.loss, done.training_error, n_kept, alpha=alpha, alarms=alarms
-    )
+    return Epoch(number, stage.name, done.loss, done.training_error, n_kept, alpha, alarms=alarms)
 
 
 def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> RowNumbers:
@@ -284,7 +283,7 @@ def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
 def _read_holdout(
     model: Backend,
     holdout: tuple[Any, Any] | None,
-    estimator: Callable[[Evidence], AlphaEstimate],
+    estimator: ReadAlpha,
     warm: Learner | None = None,
 ) -> tuple[AlphaEstimate | None, float | None]:
     """What the hold-out says: α̂ and, in a warm start, PvU's risk."""

@@ -33,7 +33,7 @@ from topbin.learn.fitting import FitOptions, FittedModel
 from topbin.learn.folds import Split, folds_of, split_rows
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
-from topbin.learn.nets import nn
+from topbin.learn.nets import NetLike
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.rows import NetSamples, TrainingTable, n_rows
@@ -71,7 +71,7 @@ class TrainedNet:
 
 
 def fit_net(
-    net: str | nn.Module,
+    net: NetLike,
     samples: NetSamples,
     options: FitOptions,
     learner: Learner,
@@ -86,24 +86,23 @@ def fit_net(
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
         first = _estimate_first(net, samples, replace(options, confidence=None))
-        alpha, notes = fitting.usable(first)
+        alpha, notes = fitting.as_known_alpha(first)
     plan, team = options.plan or NetPlan(), find_team()
     scaler = fit_scaler(samples) if isinstance(net, str) else None
     kind = kind_of(net, samples.X_p)
     rows = n_rows(samples.X_p) + n_rows(samples.X_u)
-    nets, trained, parts = plan.turns(learner, kind, rows), list[TrainedNet](), list[Evidence]()
-    for inside, held in _hold_outs(samples, scaler, plan.holdout, nets, options.seed):
+    plan = replace(plan, nets=plan.turns(learner, kind, rows))
+    trained, parts = list[TrainedNet](), list[Evidence]()
+    for inside, held in _hold_outs(samples, scaler, plan, options.seed):
         if trained and team.any(monotonic() > options.run.deadline):
             break
-        own = replace(
-            options, plan=replace(plan, nets=nets), seed=options.seed + TURN * len(trained)
-        )
+        own = replace(options, plan=plan, seed=options.seed + TURN * len(trained))
         trained.append(train_net(net, inside, held, own, learner, alpha, len(trained), team))
         parts.append(_held_out_scores(trained[-1].backend, held))
     evidence = _joined(parts)
     epochs = (epoch for each in trained for epoch in each.history)
     history = [replace(epoch, epoch=number) for number, epoch in enumerate(epochs, 1)]
-    estimate = fitting.judge(evidence, options, alpha, notes)
+    estimate = fitting.read_estimate(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY and len(trained) == 1:
         # BBE's α of (TED)ⁿ as the paper reads it.
         notes = (*estimate.notes, STEADY.format(kind.last))
@@ -118,7 +117,7 @@ def fit_net(
 
 
 def train_net(
-    net: str | nn.Module,
+    net: NetLike,
     inside: NetSamples,
     held: NetSamples | None,
     options: FitOptions,
@@ -168,23 +167,17 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
     """
     if len(parts) == 1:
         return parts[0]
-    names = ["scores_p", "scores_u"]
-    if parts[0].groups_p is not None:
-        rows = np.cumsum([0, *(sum(map(len, part.scores)) for part in parts)])
-        parts = [
-            replace(part, groups_p=part.groups_p + start, groups_u=part.groups_u + start)
-            for part, start in zip(parts, rows, strict=False)
-        ]
-        names += ["groups_p", "groups_u"]
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in names
-    }
-    return Evidence(**joined, crossfitted=True)
+    scores_p, scores_u = map(np.concatenate, zip(*(part.scores for part in parts), strict=True))
+    evidence = Evidence(scores_p, scores_u, crossfitted=True)
+    if parts[0].groups_p is None:
+        return evidence
+    starts = np.cumsum([0, *(sum(map(len, part.scores)) for part in parts[:-1])])
+    groups_p = [part.groups_p + start for part, start in zip(parts, starts, strict=True)]
+    groups_u = [part.groups_u + start for part, start in zip(parts, starts, strict=True)]
+    return replace(evidence, groups_p=np.concatenate(groups_p), groups_u=np.concatenate(groups_u))
 
 
-def _estimate_first(
-    net: str | nn.Module, samples: NetSamples, options: FitOptions
-) -> AlphaEstimate:
+def _estimate_first(net: NetLike, samples: NetSamples, options: FitOptions) -> AlphaEstimate:
     """α by (TED)ⁿ: of the default table model, whose error is smaller; for other rows the net's."""
     X_p, X_u = samples.X_p, samples.X_u
     if not is_numbers(samples):
@@ -196,7 +189,7 @@ def _estimate_first(
 
 
 def _hold_outs(
-    samples: NetSamples, scaler: StandardScaler | None, share: float, nets: int, seed: int
+    samples: NetSamples, scaler: StandardScaler | None, plan: NetPlan, seed: int
 ) -> Iterator[tuple[NetSamples, NetSamples]]:
     """For each net, rows to train on and the others.
 
@@ -204,7 +197,7 @@ def _hold_outs(
     """
     X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
     whole = replace(samples, X_p=X_p, X_u=X_u)
-    for inside, held in _splits(samples, share, nets, seed):
+    for inside, held in _splits(samples, plan.holdout, plan.nets or 1, seed):
         rows = whole.at(inside)
         if rows.weights is not None:
             mean = np.concatenate(rows.weights).mean()
@@ -318,9 +311,8 @@ class NetScorer(BaseEstimator):  # type: ignore[misc]
         if self.epochs and held_out is not None:
             held, learner = two(*held_out), TEDN
             plan = NetPlan(warm=self.warm, epochs=self.epochs, nets=1)
-        options = FitOptions(
-            plan=plan, seed=self.random_state, run=RunOptions(on_event=self._after_epoch)
-        )
+        run = RunOptions(on_event=self._after_epoch)
+        options = FitOptions(plan=plan, seed=self.random_state, run=run)
         with threads(1):
             trained = train_net(self.estimator, inside, held, options, learner, watch_warm=False)
         self.model_ = NetModel(trained.backend, None)

@@ -35,6 +35,7 @@ else:
     torch = require("torch", extra="torch", caller="a net")
     nn, Tensor, Dataset = torch.nn, torch.Tensor, torch.utils.data.Dataset
 
+NetLike = str | nn.Module  # a name in NETS, or a net of the user's
 # Of each layer: its width in multiples of `width`, its kernel and its stride.
 _LAYERS = ((1, 3, 1), (1, 3, 1), (1, 3, 2), (2, 3, 1), (2, 3, 1), (2, 3, 2), (2, 3, 1), (2, 1, 1))
 # Of the fast net.

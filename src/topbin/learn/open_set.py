@@ -32,7 +32,7 @@ from topbin.core.options import CONFIDENCE
 from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.defaults import coarse, default_model
-from topbin.learn.fitting import FitOptions, FittedModel, Recipe, quick_fit
+from topbin.learn.fitting import FitOptions, FittedModel, quick_fit
 from topbin.learn.folds import folds_of, order_of
 from topbin.learn.labeling.subtypes import HALF_A_ROW
 from topbin.learn.rows import (
@@ -426,7 +426,7 @@ class OpenSetClassifier(TEDnClassifier):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest of `classes_`."""
-        likeliest = self.predict_proba(X).argmax(axis=1)
+        likeliest = self.predict_proba(X).argmax(axis=1)  # first: it checks that there was a fit
         return np.asarray(self.classes_[likeliest])
 
     def predict_proba(self, X: Any) -> Floats:
@@ -468,10 +468,7 @@ class OpenSetClassifier(TEDnClassifier):
         table = TrainingTable(X, is_known, weight, together, classes=known.codes)
         return GivenRows(table, np.arange(n))
 
-    def _recipe(self) -> Recipe:
-        return replace(super()._recipe(), labeling=self._find)
-
-    def _find(self, table: TrainingTable, options: FitOptions) -> KnownClasses:
+    def _labeling_of(self, table: TrainingTable, options: FitOptions) -> KnownClasses:
         return find_classes(ReadClasses(self.classes_[:-1], table.classes), table, options)
 
     def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:

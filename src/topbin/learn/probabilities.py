@@ -81,16 +81,15 @@ class RatioMap:
         fit = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
         fit.fit(scores, is_p.astype(float), sample_weight=weight)
         knots = fit.X_thresholds_
-        share_u = np.bincount(
-            np.searchsorted(knots, u).clip(max=knots.size - 1), minlength=knots.size
-        )
+        block = np.searchsorted(knots, u).clip(max=knots.size - 1)
+        share_u = np.bincount(block, minlength=knots.size) / u.size
         centre, width = float(scores.mean()), float(scores.std()) or 1.0
         tilt_u = float(expit((u - centre) / width).mean())
         # A ratio is bounded, because g = 1 means "no row of U here"; and g = 0 only "no row of P",
         # so that for an α near 1 these rows are raised too.
         g = fit.y_thresholds_
         ratio = np.maximum(g, LEAST) / np.maximum(1 - g, LEAST)
-        return cls(knots, ratio, share_u / u.size, centre, width, tilt_u)
+        return cls(knots, ratio, share_u, centre, width, tilt_u)
 
     def values_at(self, alpha: float) -> Floats:
         """The probabilities at the knots if α were known; their mean over U is α.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import issparse, vstack
+from scipy.sparse import vstack
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -22,6 +22,7 @@ from topbin.core.checks import Floats, RowNumbers, unmasked
 from topbin.core.labels import Mask
 from topbin.data.batch import as_pandas
 from topbin.data.features import fit_features
+from topbin.mpe.samples import is_sparse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,7 +274,7 @@ def is_table(X: Any) -> bool:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(X, torch.Tensor):
         return False
-    if isinstance(X, list) or issparse(X) or hasattr(X, "columns"):
+    if isinstance(X, list) or is_sparse(X) or hasattr(X, "columns"):
         return True
     return hasattr(X, "__array__") and np.asarray(X).ndim <= 2
 
@@ -333,8 +334,7 @@ def check_like_fit(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> A
         checked: Any = validate_data(face, X, reset=reset, **rules)
     except ValueError as error:
         raise InputError(_code_of(str(error)), str(error)) from error
-    sparse = issparse(checked)
-    if sparse and not np.isfinite(checked.data).all():
+    if is_sparse(checked) and not np.isfinite(checked.data).all():
         raise InputError("TB004", "X is sparse and has NaN or infinity; replace these values.")
     return checked
 
@@ -358,11 +358,10 @@ def stack(X_p: Any, X_u: Any, first: str = "X_p") -> Any:
     frames = [hasattr(X, "columns") for X in (X_p, X_u)]
     if all(frames):
         return _stack_frames(as_pandas(X_p), as_pandas(X_u), first)
-    sparse = issparse(X_p)
-    if any(frames) or sparse != issparse(X_u):
+    if any(frames) or is_sparse(X_p) != is_sparse(X_u):
         kinds = f"{first} is a {type(X_p).__name__} and X_u a {type(X_u).__name__}"
         raise InputError("TB106", f"{kinds}; pass two tables of one kind.")
-    if not sparse:
+    if not is_sparse(X_p):
         X_p, X_u = np.asarray(unmasked(X_p)), np.asarray(unmasked(X_u))
     if X_p.shape[1:] != X_u.shape[1:] or X_p.ndim < 2:
         raise InputError(
@@ -370,7 +369,7 @@ def stack(X_p: Any, X_u: Any, first: str = "X_p") -> Any:
             f"{first} has shape {X_p.shape} and X_u {X_u.shape}; both need one row per sample and "
             "the same columns.",
         )
-    if sparse:
+    if is_sparse(X_p):
         return vstack([X_p.tocsr(), X_u.tocsr()])
     return np.concatenate([X_p, X_u])
 

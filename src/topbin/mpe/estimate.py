@@ -9,6 +9,7 @@ import numpy as np
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
+from topbin.core.posterior import AlphaPosterior
 from topbin.core.tails import geometric_ranks
 from topbin.mpe.alarms import find_alarms
 from topbin.mpe.bound import upper_bound
@@ -151,10 +152,10 @@ def add_alarms(
 
 
 def _without_signal(estimate: AlphaEstimate) -> AlphaEstimate:
-    """Where positives and unlabeled rows score alike, all of the latter may be positive."""
+    """Where positives do not score higher, any share fits, also that all rows are positive."""
     if estimate.posterior is None:
         return estimate
-    posterior, level = estimate.posterior.with_all(), estimate.confidence
+    posterior, level = AlphaPosterior.unknown(), estimate.confidence
     ends = None if level is None else posterior.interval(level)
     estimate = replace(estimate, posterior=posterior, interval=ends)
     if estimate.method != "overlap":

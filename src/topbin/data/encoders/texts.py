@@ -8,7 +8,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,7 +18,8 @@ import numpy as np
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.data.encoders import BLOCK, Vectors, vectors_of
+from topbin.data.encoders import BLOCK, Vectors, encoder_errors, vectors_of
+from topbin.data.paths import file_stamp
 
 BATCH = 32  # texts that the encoder reads at once
 LONGEST = 256  # tokens, unless the folder says otherwise
@@ -40,8 +41,7 @@ class Encoder:
         """SHA-256 over the names and bytes of all files that the encoder consists of."""
         kinds, root = (".json", ".txt", ".model"), Path(self.folder)
         small = sorted(p for p in root.rglob("*") if p.suffix in kinds and p.is_file())
-        stats = ((path, path.stat()) for path in (*small, root / WEIGHTS))
-        return _digest(root, tuple((p, s.st_size, s.st_mtime_ns) for p, s in stats))
+        return _digest(root, tuple((path, file_stamp(path)) for path in (*small, root / WEIGHTS)))
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """One vector per text; those that were encoded before come from the disk."""
@@ -56,11 +56,11 @@ class Encoder:
 
 # A model of many gigabytes is read once, however many tables are encoded.
 @lru_cache(maxsize=1)
-def _digest(root: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
-    """Of files with their sizes and times; the last one has the weights."""
+def _digest(root: Path, files: tuple[tuple[Path, object], ...]) -> str:
+    """Of files with their stamps; the last one has the weights."""
     whole = hashlib.sha256()
-    *small, (weights, *_) = files
-    for path, *_ in small:
+    *small, (weights, _) = files
+    for path, _ in small:
         whole.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
     with open(weights, "rb") as handle:
         whole.update(hashlib.file_digest(handle, "sha256").digest())
@@ -80,14 +80,9 @@ class _Loaded:
         self.torch = require("torch", extra="text", caller="--encoder")
         hub = require("transformers", extra="text", caller="--encoder")
         safe = {"local_files_only": True, "trust_remote_code": False}
-        try:
+        with encoder_errors(f'the encoder in "{folder}" cannot be loaded'):
             self.tokenizer = hub.AutoTokenizer.from_pretrained(folder, **safe)
             self.model = hub.AutoModel.from_pretrained(folder, use_safetensors=True, **safe).eval()
-        except Exception as error:  # safetensors and tokenizers have classes of their own
-            words = str(error).partition("\n")[0]
-            raise InputError(
-                "TB143", f'the encoder in "{folder}" cannot be loaded: {words}'
-            ) from error
         root = Path(folder)
         self.pooling, self.normalized = _steps(root)
         asked = _read(root / "sentence_bert_config.json").get("max_seq_length") or LONGEST
@@ -136,8 +131,8 @@ def _steps(root: Path) -> tuple[dict[str, Any], bool]:
 
 def _check_folder(folder: Path) -> None:
     """TB143 if this is no encoder that can be loaded safely."""
-    if not folder.is_dir() or not (folder / CONFIG).is_file():
-        seen = "is not a folder" if not folder.is_dir() else f"has no {CONFIG}"
+    if not (folder / CONFIG).is_file():
+        seen = f"has no {CONFIG}" if folder.is_dir() else "is not a folder"
         raise InputError(
             "TB143",
             f'"{folder}" {seen}; name the folder of an encoder in the format of Hugging Face or '
@@ -177,6 +172,7 @@ def _bar(total: int) -> Iterator[Callable[[int, int], object]]:
     from rich.progress import Progress
 
     hidden = total <= BLOCK or not sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), disable=hidden, transient=True) as progress:
+    progress = Progress(console=Console(stderr=True), disable=hidden, transient=True)
+    with nullcontext() if hidden else progress:  # rich before 14.3 ends it with a line
         task = progress.add_task("reading texts", total=total)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -35,31 +35,22 @@ from topbin.core.errors import FileError, InputError, option
 from topbin.core.labels import NO_VALUE
 from topbin.core.optional import require
 from topbin.data.batch import FramePart, Part, tidy_column
-from topbin.data.formats.duck import (
-    QUERY_SECONDS,
-    Duck,
-    DuckPart,
-    connect,
-    duck_errors,
-    failed,
-    identifier,
-    one_select,
-    run_limited,
-)
+from topbin.data.formats import duck
+from topbin.data.formats.duck import DuckPart, failed, identifier
 from topbin.data.formats.parquet import open_address
 from topbin.data.paths import Format, own_file
 from topbin.data.schema import Kind, Types, check_names, kinds_of, quoted
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns
 ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*"
-COUNTS = {  # what `_sqlite_type` must know of a column
-    "filled": "count({c})",
-    "integers": "sum(typeof({c}) = 'integer')",
-    "reals": "sum(typeof({c}) = 'real')",
-    "texts": "sum(typeof({c}) = 'text')",
-    "dates": f"sum(typeof({{c}}) = 'text' and {{c}} glob '{ISO_DATE}' "
-    "and julianday({c}) is not null)",
-}
+TYPE_OF_ALL = f"""case count({{c}})
+    when 0 then 'BLANK'
+    when sum(typeof({{c}}) = 'text' and {{c}} glob '{ISO_DATE}' and julianday({{c}}) is not null)
+        then 'TIMESTAMP'
+    when sum(typeof({{c}}) = 'integer') then 'BIGINT'
+    when sum(typeof({{c}}) in ('integer', 'real')) then 'DOUBLE'
+    when sum(typeof({{c}}) in ('integer', 'real', 'text')) then 'VARCHAR'
+    else 'BLOB' end"""
 READING = {  # what SQLite may do
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -108,8 +99,8 @@ def subquery(sql: str) -> str:
 def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
     """The only table of a database, or the rows of a query."""
     with (
-        duck_errors(lambda words: f"{name} cannot be opened: {words}"),
-        connect(database=path, seconds=QUERY_SECONDS) as connection,
+        duck.coded_errors(lambda words: f"{name} cannot be opened: {words}"),
+        duck.connect(database=path, seconds=duck.QUERY_SECONDS) as connection,
     ):
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
         tables = [row[0] for row in connection.rows(listing)]
@@ -154,39 +145,22 @@ def _sqlite_types(connection: sqlite3.Connection, query: str) -> tuple[Types, in
     types: Types = {}
     for start in range(0, len(columns), BATCH):
         batch = columns[start : start + BATCH]
-        asked = {
-            (column, name): count.format(c=identifier(column))
-            for column in batch
-            for name, count in COUNTS.items()
-        }
-        answer = ask(f"select {', '.join(asked.values())} from {query}").fetchone()
-        counts = dict(zip(asked, answer, strict=True))
-        for column in batch:
-            types[column] = _sqlite_type(**{name: counts[column, name] or 0 for name in COUNTS})
+        asked = ", ".join(TYPE_OF_ALL.format(c=identifier(column)) for column in batch)
+        types |= zip(batch, ask(f"select {asked} from {query}").fetchone(), strict=True)
     return types, rows
 
 
 def _limited(connection: sqlite3.Connection, call: Callable[..., Any], *given: Any) -> Any:
-    return run_limited(partial(call, *given), connection.interrupt, QUERY_SECONDS)
-
-
-def _sqlite_type(filled: int, integers: int, reals: int, texts: int, dates: int) -> str:
-    if filled == 0:
-        return "BLANK"
-    if dates == filled:
-        return "TIMESTAMP"
-    if integers + reals == filled:
-        return "DOUBLE" if reals else "BIGINT"
-    return "VARCHAR" if integers + reals + texts == filled else "BLOB"
+    return duck.run_limited(partial(call, *given), connection.interrupt, duck.QUERY_SECONDS)
 
 
 def _sqlite_column(values: Sequence[Any], kind: Kind) -> pd.Series:
-    if kind == "date":
-        days = pd.to_datetime(pd.Series(values), format="ISO8601", errors="coerce")
-        return tidy_column(days, kind)
+    if kind not in ("date", "number"):
+        return _as_text(values)
+    column = pd.Series(values)
     if kind == "number":
-        return tidy_column(pd.to_numeric(pd.Series(values)), kind)
-    return _as_text(values)
+        return tidy_column(pd.to_numeric(column), kind)
+    return tidy_column(pd.to_datetime(column, format="ISO8601", errors="coerce"), kind)
 
 
 def _as_text(values: Sequence[Any]) -> pd.Series:
@@ -217,7 +191,7 @@ def is_server(path: Any) -> bool:
     return isinstance(path, str) and path.startswith(SCHEMES)
 
 
-def open_postgres(connection: Duck, address: str, name: str, sql: str | None = None) -> Part:
+def open_postgres(connection: duck.Duck, address: str, name: str, sql: str | None = None) -> Part:
     """The rows of a query, of the table that the address names, or of the only table."""
     with _transaction(address, "TB102" if sql is None else "TB113") as cursor:
         for setting in READ_ONLY:
@@ -232,10 +206,7 @@ def open_postgres(connection: Duck, address: str, name: str, sql: str | None = N
 
 
 def fill_table(address: str, rows: Path, *, force: bool = False) -> None:
-    """Write the rows of a parquet file to a new table, all of them or none.
-
-    TB104 if the table exists, unless `force` replaces it.
-    """
+    """Write the rows of a parquet file to a new table, all or none; TB104 if it exists already."""
     table = urldefrag(address).fragment
     if not table:
         way_out = "Name one behind #: postgresql://host/database#scored"
@@ -280,7 +251,7 @@ def _as_arrow(field: Any) -> str:
 
 def _copy(cursor: Any, query: str, place: Path) -> None:
     """Write the rows of a query to a parquet file, a batch at a time."""
-    limited = partial(run_limited, stop=cursor.adbc_cancel, seconds=QUERY_SECONDS)
+    limited = partial(duck.run_limited, stop=cursor.adbc_cancel, seconds=duck.QUERY_SECONDS)
     limited(lambda: cursor.execute(query))
     reader = cursor.fetch_record_batch()
     with _package("pyarrow.parquet").ParquetWriter(place, reader.schema) as writer:
@@ -347,12 +318,12 @@ def open_excel(_: Any, path: str, name: str, sql: str | None = None) -> FramePar
 def _query_sheets(sheets: dict[str, pd.DataFrame], name: str, sql: str) -> pd.DataFrame:
     """The rows of a query in which the sheets are tables."""
     with (
-        duck_errors(lambda words: failed(name, "TB113", words), "TB113"),
-        connect(seconds=QUERY_SECONDS) as connection,
+        duck.coded_errors(lambda words: failed(name, "TB113", words), "TB113"),
+        duck.connect(seconds=duck.QUERY_SECONDS) as connection,
     ):
         for title, frame in sheets.items():
             connection.raw.register(title, frame)
-        frames = list(connection.frames(one_select(sql), 1 << 30))
+        frames = list(connection.frames(duck.one_select(sql), 1 << 30))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -366,16 +337,13 @@ def _sheets(path: str, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
     except (BadZipFile, KeyError, ValueError, OSError, broken) as error:
         raise InputError(
             "TB102",
-            f"{name} cannot be read: it is not an Excel workbook. Save it again, as .xlsx or as "
-            ".csv.",
+            f"{name} cannot be read: it is not an Excel workbook. Save it again, as .xlsx or .csv.",
         ) from error
-    try:
+    with closing(book):
         for sheet in book.worksheets:
             if sheet.sheet_state == "visible":
                 rows = [tuple(map(_value, row)) for row in sheet.iter_rows(values_only=True)]
                 yield sheet.title, _frame(rows, f'the sheet "{sheet.title}" of {name}')
-    finally:
-        book.close()
 
 
 def _value(cell: Any) -> Any:
@@ -387,15 +355,15 @@ def _frame(rows: Sequence[Sequence[Any]], where: str) -> pd.DataFrame:
     """The rows below the first one that is not blank; blank rows and columns do not count."""
     header, *below = [*dropwhile(_is_blank, rows)] or [()]
     below = [row for row in below if not _is_blank(row)]
+    check_names(where, [str(title) for title in header if title is not None])
     columns: dict[str, pd.Series] = {}
     for i, title in enumerate(header):
         values = [row[i] if i < len(row) else None for row in below]
-        if title is None and not _is_blank(values):
+        if title is not None:
+            columns[str(title).strip()] = _sheet_column(values)
+        elif not _is_blank(values):
             place = f"column {i + 1:,} of {where} has values and no name."
             raise InputError("TB102", f"{place} Name it in the first row.")
-        if title is not None:
-            check_names(where, [*columns, str(title)])
-            columns[str(title).strip()] = _sheet_column(values)
     return pd.DataFrame(columns)
 
 

@@ -12,7 +12,6 @@ which makes it again if the file changes.
 import codecs
 import csv
 import io
-import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,26 +25,10 @@ import duckdb
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.labels import NO_VALUE
-from topbin.data.formats.duck import (
-    INFINITE,
-    Duck,
-    DuckPart,
-    connect,
-    identifier,
-    literal,
-    path_literal,
-)
-from topbin.data.formats.written import (
-    MARKS,
-    SPACES,
-    Written,
-    formats_of,
-    look_numeric,
-    marks_of,
-    pattern,
-    separators,
-)
-from topbin.data.paths import Format, open_bytes, own_file
+from topbin.data.formats import duck, written
+from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
+from topbin.data.formats.written import MARKS, Written, as_float, pattern
+from topbin.data.paths import Format, file_stamp, open_bytes, own_file
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -62,7 +45,7 @@ LETTER = re.compile(r"[^\x00-\x7f\udc80-\udcff]")
 WORD = re.compile(r"\w*[^\x00-\x7f]\w*")
 COPYING = Lock()
 Key = tuple[str, str]  # a column, and what is asked about it
-ROWS, FILLED, SAMPLE = ("", "rows"), "filled", "sample"
+ROWS, SAMPLE = ("", "rows"), "sample"
 # A leading zero marks a code (a postcode, an account), not a number.
 NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
 FITS = {
@@ -109,8 +92,7 @@ class Delimited(DuckPart):
         if self.encoding != WINDOWS:
             return f"{note}."
         with open(self.file, encoding=UTF_8) as handle:
-            matches = (match for line in handle if (match := WORD.search(line)))
-            word = next((match[0] for match in matches), "")
+            word = next((match[0] for match in map(WORD.search, handle) if match), "")
         return f'{note}, such as "{word}". If that looks wrong, save the file as UTF-8.'
 
     def read_written(self, ways: Mapping[str, str]) -> "Delimited":
@@ -132,10 +114,8 @@ class Delimited(DuckPart):
         kinds = {c: kind_of(self.written[c].type_of(way)) for c, way in self.ways.items()}
         read = {c: self.ways[c] for c, kind in kinds.items() if kind_of(types[c]) == kind}
         text = {c for c, type_ in types.items() if type_ == "BLANK"} | read.keys()
-        listed = ", ".join(
-            f"{literal(c)}: {literal('VARCHAR' if c in text else type_)}"
-            for c, type_ in types.items()
-        )
+        read_as = types | dict.fromkeys(text, "VARCHAR")
+        listed = ", ".join(f"{literal(c)}: {literal(type_)}" for c, type_ in read_as.items())
         rows = (
             f"read_csv({path_literal(self.file)}, auto_detect=false, columns={{{listed}}}, "
             f"{_dialect(self.delimiter)}, dateformat='{ISO_DATE}')"
@@ -164,9 +144,9 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
     try:
         copy = utf8_copy(path, encoding)
     except UnicodeDecodeError as error:
-        message = f"{name} cannot be read: it begins as UTF-16 text, and is damaged: {error}."
-        raise InputError("TB102", message) from error
-    with connect([copy]) as own:
+        damage = f"it begins as UTF-16 text, and is damaged: {error}."
+        raise InputError("TB102", f"{name} cannot be read: {damage}") from error
+    with duck.connect([copy]) as own:
         return replace(_open_utf8(own, copy, name, tabs=tabs), path=path, encoding=encoding)
 
 
@@ -180,9 +160,7 @@ def _open_utf8(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimit
         file = Delimited(
             path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
         )  # fmt: skip
-        settled = _settle(connection, file)
-        numbered, texts = _numbered(connection, settled)
-        return replace(settled, written={**settled.written, **numbered}, number_texts=texts)
+        return _with_numbers(connection, _settle(connection, file))
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
@@ -202,14 +180,14 @@ def _header(path: str, name: str, tabs: bool) -> tuple[str, list[str]]:
     if b"\0" in head[:1000]:
         raise InputError("TB102", f"{name} holds binary data, not text.")
     text = head.decode("utf-8-sig", errors="replace")
-    choices = []
+    headers: dict[str, list[str]] = {",": []}
     for delimiter in "\t" if tabs else DELIMITERS:
         with suppress(csv.Error, StopIteration):
-            header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-            choices.append((delimiter, header))
-    delimiter, header = max(choices, key=lambda choice: len(choice[1]), default=(",", []))
-    _check_header(name, header)
-    return delimiter, header
+            lines = io.StringIO(text, newline="")
+            headers[delimiter] = next(csv.reader(lines, delimiter=delimiter))
+    delimiter = max(headers, key=lambda delimiter: len(headers[delimiter]))
+    _check_header(name, headers[delimiter])
+    return delimiter, headers[delimiter]
 
 
 def _check_header(file: str, header: list[str]) -> None:
@@ -222,19 +200,13 @@ def _check_header(file: str, header: list[str]) -> None:
             "Write it as parquet, or pass a sparse matrix to a classifier in Python.",
         )
     check_names(file, header)
-    if all(_is_fraction(name) for name in header):
+    numbers = [as_float(name) for name in header]
+    if all(number is not None and not number.is_integer() for number in numbers):
         raise InputError(
             "TB102",
             f"the first line of {file} holds numbers, so the columns have no names. "
             "Add a line of names at the top.",
         )
-
-
-def _is_fraction(text: str) -> bool:
-    try:
-        return not float(text).is_integer()
-    except ValueError:
-        return False
 
 
 def _sniff(connection: Duck, path: str, delimiter: str) -> Types:
@@ -248,7 +220,7 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
     whole = _has_few_lines(file)
     seen = _samples(connection, file)
-    forms = {column: formats_of(sample) for column, sample in seen.items() if sample}
+    forms = {column: written.formats_of(sample) for column, sample in seen.items() if sample}
     types = file.types | {column: "BLANK" for column, sample in seen.items() if sample is None}
     types |= {column: "DATE" for column, orders in forms.items() if orders}
     doubtful = {
@@ -258,20 +230,21 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
     }
     asked = {ROWS: "count(*)"}
     for column, kinds in doubtful.items():
-        tests = {FILLED: "{c} is not null", **{kind: FITS.get(kind, "true") for kind in kinds}}
+        c = identifier(column)
+        tests = {kind: FITS.get(kind, "true") for kind in kinds}
         tests |= {order: _written_as(form) for order, form in forms.get(column, {}).items()}
         for name, test in tests.items():
-            asked[column, name] = f"count(*) filter ({test.format(c=identifier(column))})"
-    counts, dated = _answers(connection, file, asked), {}
+            asked[column, name] = f"bool_and({test.format(c=c)}) filter ({c} is not null)"
+    fits, dated = _answers(connection, file, asked), {}  # NULL: there are no values
     for column, kinds in doubtful.items():
-        filled = counts[column, FILLED]
-        fitting = [kind for kind in kinds if counts[column, kind] == filled]
-        types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
+        fitting = [kind for kind in kinds if fits[column, kind]]
+        is_blank = fits[column, kinds[0]] is None
+        types[column] = "BLANK" if is_blank else (fitting or ["VARCHAR"])[0]
         tried = forms.get(column, {}).items()
-        formats = {order: form for order, form in tried if counts[column, order] == filled}
+        formats = {order: form for order, form in tried if fits[column, order]}
         if formats and not fitting:
-            dated[column] = Written(str(seen[column]), formats)
-    return replace(file, own=types, types=types, size=counts[ROWS], written=dated)
+            dated[column] = Written(file.name, column, str(seen[column]), formats)
+    return replace(file, own=types, types=types, size=fits[ROWS], written=dated)
 
 
 def _answers(connection: Duck, file: Delimited, asked: Mapping[Key, str]) -> dict[Key, Any]:
@@ -291,69 +264,63 @@ def _samples(connection: Duck, file: Delimited) -> dict[str, str | None]:
     return dict(zip(unsure, row, strict=True))
 
 
-def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], frozenset[str]]:
-    """The columns of numbers that have a mark or separators, and how these can be read.
-
-    With them come columns of text whose cells seem to hold numbers and more.
-    """
-    asked = [c for c, type_ in file.types.items() if type_ in ("VARCHAR", "DOUBLE")]
-    asked = [c for c in asked if c not in file.written]
+def _with_numbers(connection: Duck, file: Delimited) -> Delimited:
+    """Find columns of numbers with marks or separators, and of text that seems to hold numbers."""
+    unsettled = {c: type_ for c, type_ in file.types.items() if c not in file.written}
+    asked = [c for c, type_ in unsettled.items() if type_ in ("VARCHAR", "DOUBLE")]
     if not asked:
-        return {}, frozenset()
+        return file
     names = ", ".join(identifier(c) for c in asked)
     rows = connection.rows(f"select {names} from {file.as_text} limit {FIRST_ROWS}")
     first = {c: [row[i] for row in rows if row[i] is not None] for i, c in enumerate(asked)}
-    written, unsure = {}, []
+    numbers, unsure = {}, []
     for c, seen in first.items():
-        plain, marks = file.types[c] == "DOUBLE", marks_of(seen)
+        plain, marks = file.types[c] == "DOUBLE", written.marks_of(seen)
         pointed = next((value for value in seen if "." in value), "")
         if plain and pointed and "," not in marks:
-            written[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
+            numbers[c] = Written(file.name, c, pointed, {".": "DOUBLE"}, plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
-    written |= _checked(connection, file, unsure)
-    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in written)
-    return written, frozenset(c for c in texts if look_numeric(first[c]))
+    numbers |= _checked(connection, file, unsure)
+    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in numbers)
+    numeric = frozenset(c for c in texts if written.look_numeric(first[c]))
+    return replace(file, written={**file.written, **numbers}, number_texts=numeric)
 
 
 def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[str, Written]:
     """The marks that all values of these columns fit, from one pass."""
     if not columns:
         return {}
-    signs = literal(f"[,.{SPACES}]")
+    signs = literal(f"[,.{written.SPACES}]")
     asked: dict[Key, str] = {}
     for column in columns:
         c = identifier(column)
         asked[column, SAMPLE] = f"any_value({c}) filter (regexp_matches({c}, {signs}))"
-        tests = {FILLED: f"{c} is not null"}
-        tests |= {mark: f"regexp_full_match({c}, {literal(pattern(mark))})" for mark in MARKS}
-        tests |= {f"no {mark}": f"not contains({c}, '{mark}')" for mark in MARKS}
-        asked |= {(column, name): f"count(*) filter ({test})" for name, test in tests.items()}
-    answers, written = _answers(connection, file, asked), {}
+        for mark in MARKS:
+            asked[column, mark] = f"bool_and(regexp_full_match({c}, {literal(pattern(mark))}))"
+            asked[column, f"no {mark}"] = f"bool_and(not contains({c}, '{mark}'))"
+    answers, numbers = _answers(connection, file, asked), {}
     for c in columns:
-        sample, filled = answers[c, SAMPLE], answers[c, FILLED]
-        marks = {
-            mark: "BIGINT" if answers[c, f"no {mark}"] == filled else "DOUBLE"
-            for mark in MARKS
-            if answers[c, mark] == filled
-        }
-        if sample is not None and marks:
-            is_plain = file.types[c] == "DOUBLE"
-            written[c] = Written(sample, marks, plain=is_plain, delimiter=file.delimiter)
-    return written
+        fitting = [mark for mark in MARKS if answers[c, mark]]
+        ways = {mark: "BIGINT" if answers[c, f"no {mark}"] else "DOUBLE" for mark in fitting}
+        if ways and (sample := answers[c, SAMPLE]) is not None:
+            plain = file.types[c] == "DOUBLE"
+            numbers[c] = Written(file.name, c, sample, ways, plain, file.delimiter)
+    return numbers
 
 
-def _value(column: str, written: Written, way: str) -> str:
+def _value(column: str, form: Written, way: str) -> str:
     """A date in SQL, or a number as every reader of numbers takes it: digits, and a point."""
-    if written.is_date:
-        return f"strptime({identifier(column)}, {literal(written.ways[way])})"
-    signs = literal(f"[{separators(way)}]")
+    if form.is_date:
+        return f"strptime({identifier(column)}, {literal(form.ways[way])})"
+    signs = literal(f"[{written.separators(way)}]")
     return f"replace(regexp_replace({identifier(column)}, {signs}, '', 'g'), '{way}', '.')"
 
 
 def _written_as(form: str) -> str:
-    """The test that a value is a date in this format; a year of two digits is no year 20."""
-    return f"try_strptime({{c}}, {literal(form)}) >= '1000-01-01' and not {INFINITE}"
+    """A test whether a value is a date in this format; a year of two digits is no year 20."""
+    is_late = f"coalesce(try_strptime({{c}}, {literal(form)}) >= '1000-01-01', false)"
+    return f"{is_late} and not {INFINITE}"
 
 
 def _has_few_lines(file: Delimited) -> bool:
@@ -367,13 +334,13 @@ def _has_few_lines(file: Delimited) -> bool:
 
 def complaint(path: str, name: str, delimiter: str, error: str) -> str:
     """What is wrong, by the plainest cause that can be shown; the parser's words if none can."""
+    shown = next((line for line in error.splitlines() if line.strip()), "")
     for find in (_bad_bytes, partial(_bad_rows, delimiter), _mixed_line_ends):
         with open_bytes(path, name) as handle:
-            shown = find(handle)
-        if shown:
-            return f"{name} cannot be read: {shown}"
-    first = next((line for line in error.splitlines() if line.strip()), "")
-    return f"{name} cannot be read: {first}"
+            if cause := find(handle):
+                shown = cause
+                break
+    return f"{name} cannot be read: {shown}"
 
 
 def _bad_bytes(handle: IO[bytes]) -> str:
@@ -458,9 +425,8 @@ def narrow_encoding(path: str, name: str) -> str | None:
 
 def utf8_copy(path: str, encoding: str) -> str:
     """The path of a copy of the file in UTF-8."""
-    state = os.stat(path)
     with COPYING:  # several threads may ask for one file
-        return _copy(path, encoding, state.st_mtime_ns, state.st_size)
+        return _copy(path, encoding, *file_stamp(path))
 
 
 @cache

@@ -27,7 +27,7 @@ from topbin.data.schema import Types, check_names, kind_of, kinds_of
 QUERY_SECONDS = 600.0  # for a query of the user, or a view in a database
 VECTOR = 2048  # rows that DuckDB moves at a time
 INFINITE = "lower(trim({c})) in ('infinity', '-infinity', '+infinity')"
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # in the name of a folder
+NO_FOLDER = "__HIVE_DEFAULT_PARTITION__"  # the name of a folder of rows without a value
 ANSWER = "topbin_answer"  # the name of a query's rows
 UNKNOWN = re.compile(r"Table with name .* does not exist")
 CALLED_DATA = f"The rows of a file are called data: {option('sql', 'select * from data')}"
@@ -126,7 +126,7 @@ def interrupt() -> None:
 
 
 @contextmanager
-def duck_errors(explain: Callable[[str], str], code: str = "TB102") -> Iterator[None]:
+def coded_errors(explain: Callable[[str], str], code: str = "TB102") -> Iterator[None]:
     """DuckDB's errors as coded ones; `explain` makes a sentence of DuckDB's words."""
     try:
         yield
@@ -209,10 +209,10 @@ class DuckPart(Part):
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most about `rows` rows; memory does not grow with the file."""
+        kinds = kinds_of(types).items()
         with self.open() as connection:
             query = f"select {self.selected(types)} from {self.source}"
             for frame in connection.frames(query, rows):
-                kinds = kinds_of(types).items()
                 yield frame.assign(**{c: tidy_column(frame[c], kind) for c, kind in kinds})
 
     @property
@@ -243,7 +243,7 @@ class DuckPart(Part):
         limit = QUERY_SECONDS if self.is_database or self.query is not None else None
         database = self.path if self.is_database else ""
         with (
-            duck_errors(self.explain, self.code),
+            coded_errors(self.explain, self.code),
             connect(self.paths, database=database, threads=self.threads, seconds=limit) as duck,
         ):
             self.prepare(duck)
@@ -284,9 +284,9 @@ class Joined(DuckPart):
             if UNKNOWN.search(words):
                 words = f"{words.partition(' Did you mean')[0]} {CALLED_DATA}"
             return super().explain(words)
-        said = [file.explain("") for file in self.files]
-        shown = [text for text in said if not text.endswith("cannot be read: ")]
-        return shown[0] if shown else said[0] + words
+        causes = [file.explain("") for file in self.files]
+        shown = (cause for cause in causes if not cause.endswith("cannot be read: "))
+        return next(shown, causes[0] + words)
 
 
 def open_relation(connection: Duck, path: str, name: str, relation: str) -> DuckPart:
@@ -324,13 +324,13 @@ def _type_of(value: str) -> str:
     >>> _type_of("2024"), _type_of("01"), _type_of("Ulm")
     ('BIGINT', 'BIGINT', 'VARCHAR')
     """
-    if value == NO_VALUE:
+    if value == NO_FOLDER:
         return "BLANK"
     return "BIGINT" if re.fullmatch(r"-?\d{1,18}", value, re.ASCII) else "VARCHAR"
 
 
 def _constant(value: str, type_: str) -> str:
-    known = "NULL" if value == NO_VALUE else literal(value)
+    known = "NULL" if value == NO_FOLDER else literal(value)
     return f"{known}::{'VARCHAR' if type_ == 'BLANK' else type_}"
 
 
@@ -356,14 +356,12 @@ def _open_json(connection: Duck, path: str, name: str, layout: str) -> DuckPart:
     if list(part.own) == ["json"]:
         raise InputError("TB102", f"{name} does not hold JSON objects, one per row.")
     dates = [column for column, kind in kinds_of(part.own).items() if kind == "date"]
-    texts = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in dates)
     for column in dates:  # DuckDB reads "infinity" in one as 1900-01-01
+        as_text = f"read_json({file}, columns={{{literal(column)}: 'VARCHAR'}})"
         test = INFINITE.format(c=identifier(column))
-        query = f"select 1 from read_json({file}, columns={{{texts}}}) where {test} limit 1"
-        if connection.rows(query):
-            raise InputError(
-                "TB102", f'{name} has an infinite date in the column "{column}". Leave it blank.'
-            )
+        if connection.rows(f"select 1 from {as_text} where {test} limit 1"):
+            infinite = f'{name} has an infinite date in the column "{column}". Leave it blank.'
+            raise InputError("TB102", infinite)
     return replace(part, first_line=1)
 
 

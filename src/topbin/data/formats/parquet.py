@@ -5,7 +5,6 @@ where it is installed; Arrow also reads files behind an address. Keys, region an
 service come from the usual variables, for S3 from `AWS_ACCESS_KEY_ID` and the related ones.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.batch import Part
 from topbin.data.formats.duck import Duck, DuckPart, open_relation, path_literal
-from topbin.data.paths import Format, is_address
+from topbin.data.paths import Format, file_stamp, is_address
 from topbin.data.schema import Types, check_names
 
 ENDINGS = (".parquet", ".pq")
@@ -78,19 +77,18 @@ def find_behind(address: str) -> Iterator[str]:
         raise InputError("TB101", f'there is no file "{address}", or none that fits it.')
     for path in paths:
         if not path.lower().endswith(ENDINGS):
-            reason = "is not parquet; only parquet files are read from an address."
-            raise InputError("TB102", f'"{path}" {reason}')
+            only = "only parquet files are read from an address"
+            raise InputError("TB102", f'"{path}" is not parquet; {only}.')
         yield f"{scheme}://{path}"
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """A file's size and the nanosecond of its last change, which show whether it is the same."""
-    if is_address(path):
-        store, place = _store(path)
-        info = store.get_file_info(place)
-        return info.size, info.mtime_ns
-    stat = os.stat(path)
-    return stat.st_size, stat.st_mtime_ns
+    """The same as `file_stamp`, also of a file behind an address."""
+    if not is_address(path):
+        return file_stamp(path)
+    store, place = _store(path)
+    info = store.get_file_info(place)
+    return info.size, info.mtime_ns
 
 
 def _open(connection: Duck, path: str, name: str) -> ParquetFile:
@@ -98,8 +96,8 @@ def _open(connection: Duck, path: str, name: str) -> ParquetFile:
     relation = f"read_parquet({path_literal(path)}, hive_partitioning=false)"
     part = open_relation(connection, path, name, relation)
     schema = f"parquet_schema({path_literal(path)})"
-    listed = connection.rows(f"select num_children, name, logical_type from {schema}")
-    columns = _top_level(listed)
+    query = f"select num_children, name, logical_type from {schema}"
+    columns = _top_level(connection.rows(query))
     check_names(name, [column for column, _ in columns])
     # DuckDB before 2 calls a column that only has null one of integers.
     blank = {column for column, meaning in columns if meaning == "NullType()"}
@@ -114,15 +112,13 @@ def _top_level(listed: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     [('place',), ('id',)]
     """
     columns: list[tuple[Any, ...]] = []
-    below: list[int] = []  # how many children of each open level are still to come
-    for children, *known in listed:
-        if len(below) == 1:
+    inside = 0  # how many entries below the last column are still to come
+    for children, *known in listed[1:]:  # the first one holds all others
+        if inside:
+            inside -= 1
+        else:
             columns.append(tuple(known))
-        if below:
-            below[-1] -= 1
-        below.append(children or 0)
-        while below and not below[-1]:
-            below.pop()
+        inside += children or 0
     return columns
 
 
@@ -132,14 +128,12 @@ def _row_groups(file: Part, rows: int) -> list[RowGroups]:
         footer = _arrow().read_metadata(file.path)
     whole = RowGroups(path=file.path, name=file.name, types=file.types)
     parts: list[RowGroups] = []
-    held: list[int] = []
-    count = 0
-    for group in range(footer.num_row_groups):
-        held.append(group)
-        count += footer.row_group(group).num_rows
-        if count >= rows or (group == footer.num_row_groups - 1 and count):
-            parts.append(replace(whole, groups=tuple(held), size=count))
-            held, count = [], 0
+    first = count = 0
+    for end in range(1, footer.num_row_groups + 1):
+        count += footer.row_group(end - 1).num_rows
+        if count >= rows or (end == footer.num_row_groups and count):
+            parts.append(replace(whole, groups=tuple(range(first, end)), size=count))
+            first, count = end, 0
     return parts
 
 

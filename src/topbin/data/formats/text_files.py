@@ -6,7 +6,7 @@ endless. The path names a row and is never a feature. Files are UTF-8, or UTF-16
 
 import codecs
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
-from topbin.data.formats.duck import Duck
-from topbin.data.paths import TXT, Format, walk
+from topbin.data.paths import TXT, Format, file_stamp, walk
 from topbin.data.schema import Types
 
 FILE, TEXT = "file", "text"
@@ -29,18 +28,10 @@ WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextFolder(Part):
-    """The texts of a folder, or some of them; `given` is the folder as the user wrote it.
-
-    `others` is how many files it has that do not end in .txt.
-    """
+    """The texts of a folder, or some of them; `given` is the folder as the user wrote it."""
 
     given: str
     files: tuple[str, ...]
-
-    @property
-    def id_column(self) -> str:
-        """The names of the files."""
-        return FILE
 
     @property
     def paths(self) -> list[str]:
@@ -56,31 +47,29 @@ class TextFolder(Part):
         """The same folder without files that are in these places; itself if none of them is."""
         both = zip(self.files, self.paths, strict=True)
         left = tuple(file for file, place in both if os.path.realpath(place) not in taken)
-        if len(left) == len(self.files):
-            return self
-        return replace(self, files=left, size=len(left))
+        return self if left == self.files else replace(self, files=left, size=len(left))
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of files; each knows which files these are, and when they were changed."""
+        return [self._run(start, files) for start, files in self._runs(rows)]
+
+    def _runs(self, rows: int) -> Iterator[tuple[int, tuple[str, ...]]]:
         step = min(rows, ROWS_AT_ONCE)
-        starts = range(0, len(self.files), step)
-        return [self._run(start, self.files[start : start + step]) for start in starts]
+        for start in range(0, len(self.files), step):
+            yield start, self.files[start : start + step]
 
     def _run(self, start: int, files: tuple[str, ...]) -> "TextFolder":
-        stats = [os.stat(os.path.join(self.path, file)) for file in files]
-        seen = [(f, s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True)]
+        seen = [(file, *file_stamp(os.path.join(self.path, file))) for file in files]
         return replace(self, files=files, size=len(files), groups=(start, text_key(repr(seen))))
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most so many files."""
-        step = min(rows, ROWS_AT_ONCE)
-        for start in range(0, len(self.files), step):
-            here = self.files[start : start + step]
-            columns = {
-                FILE: lambda files: [os.path.join(self.given, file) for file in files],
-                TEXT: lambda files: [read_text(os.path.join(self.path, file)) for file in files],
-            }
-            yield pd.DataFrame({c: pd.Series(columns[c](here), dtype=object) for c in types})
+        cells: dict[str, Callable[[str], str]] = {
+            FILE: lambda file: os.path.join(self.given, file),
+            TEXT: lambda file: read_text(os.path.join(self.path, file)),
+        }
+        for _, files in self._runs(rows):
+            yield pd.DataFrame({c: [cells[c](file) for file in files] for c in types}, dtype=object)
 
 
 def read_text(path: str) -> str:
@@ -109,24 +98,19 @@ def read_text(path: str) -> str:
 
 def texts_in(folder: str) -> tuple[list[str], int]:
     """The .txt files of a folder, by their path inside it, and how many other files it has."""
-    texts: list[str] = []
-    others = 0
-    for path in walk(folder):
-        if path.lower().endswith(TXT):
-            texts.append(os.path.relpath(path, folder))
-        else:
-            others += 1
-    return sorted(texts), others
+    files = list(walk(folder))
+    texts = [os.path.relpath(path, folder) for path in files if path.lower().endswith(TXT)]
+    return sorted(texts), len(files) - len(texts)
 
 
-def _open(connection: Duck, path: str, name: str) -> TextFolder:
+def _open(_: Any, path: str, name: str) -> TextFolder:
     files, others = texts_in(path)
     given = name.strip('"')
     if others:
         name += f" (without {counted(others, 'other file')})"
     return TextFolder(
         path=path, name=name, types=TYPES, size=len(files), files=tuple(files), given=given,
-        others=others,
+        others=others, id_column=FILE,
     )  # fmt: skip
 
 

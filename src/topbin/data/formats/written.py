@@ -24,6 +24,7 @@ ISO = "iso"  # dates in any other form stay text
 TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 SHAPE = re.compile(r"(\d{1,4})([-/. ])\d{1,2}\2(\d{1,4})(?: .{4,})?", re.ASCII)
 MARKS = {",": "comma", ".": "point"}
+OTHER_MARK = {",": ".", ".": ","}
 AS_TEXT = "text"  # numbers that are not plainly written stay text
 SPACES = " '’\u00a0\u202f"
 
@@ -38,10 +39,16 @@ class Written:
     column of numbers is read with a point anyway.
     """
 
+    file: str
+    column: str
     sample: str
     ways: Mapping[str, str]
     plain: bool = False
     delimiter: str = ","
+
+    def __str__(self) -> str:
+        orders = f" ({' or '.join(self.ways)})" if self.is_date else ""
+        return f"{self.sample} in {self.file}{orders}"
 
     @property
     def is_date(self) -> bool:
@@ -57,11 +64,7 @@ class Written:
         """The sample as a date in ISO 8601, or as a plain number."""
         if self.is_date:
             return str(datetime.strptime(self.sample, self.ways[way]).date())
-        digits = self.sample.translate({ord(sign): None for sign in separators(way)})
-        return f"{float(digits.replace(way, '.')):.15g}"
-
-
-Place = tuple[str, str, Written]  # a file, the name of a column, and how it is written
+        return f"{float(plain_number(self.sample, way)):.15g}"
 
 
 def formats_of(text: str) -> dict[str, str]:
@@ -102,7 +105,12 @@ def pattern(mark: str) -> str:
 
 def separators(mark: str) -> str:
     """What may stand between the digits of a number with this mark."""
-    return ("," if mark == "." else ".") + SPACES
+    return OTHER_MARK[mark] + SPACES
+
+
+def plain_number(text: str, mark: str) -> str:
+    """A number with this mark as Python reads it: nothing but digits and a point."""
+    return text.translate({ord(sign): None for sign in separators(mark)}).replace(mark, ".")
 
 
 def marks_of(texts: Iterable[str]) -> tuple[str, ...]:
@@ -111,21 +119,16 @@ def marks_of(texts: Iterable[str]) -> tuple[str, ...]:
     >>> marks_of(["1.234,56", "7"]), marks_of(["26,571", "980"]), marks_of(["3,5", "high"])
     ((',',), (',', '.'), ())
     """
-    fitting = list(MARKS)
-    for text in texts:
-        fitting = [mark for mark in fitting if re.fullmatch(pattern(mark), text)]
-        if not fitting:
-            break
-    return tuple(fitting)
+    texts = list(texts)
+    return tuple(mark for mark in MARKS if all(re.fullmatch(pattern(mark), text) for text in texts))
 
 
-def settle_orders(columns: Iterable[Place], given: Given) -> dict[str, str]:
+def settle_orders(columns: Iterable[Written], given: Given) -> dict[str, str]:
     """The order of each column; TB118 if its dates fit two orders, or files differ.
 
-    One `given` order for all columns only decides where several fit; an order that is given for a
-    column by name is always used.
+    One `given` order for all columns decides where several fit; one given by name is always used.
 
-    >>> day = "a.csv", "day", Written("03/04/2020", formats_of("03/04/2020"))
+    >>> day = Written("a.csv", "day", "03/04/2020", formats_of("03/04/2020"))
     >>> settle_orders([day], "mdy")
     {'day': 'mdy'}
     >>> settle_orders([day], None)
@@ -137,17 +140,16 @@ def settle_orders(columns: Iterable[Place], given: Given) -> dict[str, str]:
     if usual == ISO:
         return {}
     by_name = _by_name(columns)
-    return {name: exact.get(name) or _order(places, usual) for name, places in by_name.items()}
+    return {name: exact.get(name) or _order(in_files, usual) for name, in_files in by_name.items()}
 
 
-def settle_decimals(columns: Iterable[Place], given: Given) -> dict[str, str]:
+def settle_decimals(columns: Iterable[Written], given: Given) -> dict[str, str]:
     """The mark of each column that is not plainly written; TB150 if files differ.
 
-    One `given` mark for all columns only decides where both fit; a mark that is given for a column
-    by name is always used.
+    One `given` mark for all columns decides where both fit; one given by name is always used.
 
-    >>> pay = "a.csv", "pay", Written("26,571", {",": "DOUBLE", ".": "BIGINT"})
-    >>> rate = "a.csv", "rate", Written("3,5", {",": "DOUBLE"})
+    >>> pay = Written("a.csv", "pay", "26,571", {",": "DOUBLE", ".": "BIGINT"})
+    >>> rate = Written("a.csv", "rate", "3,5", {",": "DOUBLE"})
     >>> settle_decimals([pay], None), settle_decimals([pay, rate], None)
     ({'pay': '.'}, {'pay': ',', 'rate': ','})
     """
@@ -155,12 +157,12 @@ def settle_decimals(columns: Iterable[Place], given: Given) -> dict[str, str]:
     if usual == AS_TEXT:
         return {}
     by_name = _by_name(columns)
-    fitting = {name: _common(places) for name, places in by_name.items() if name not in exact}
+    fitting = {name: _common(in_files) for name, in_files in by_name.items() if name not in exact}
     certain = {marks[0] for marks in fitting.values() if len(marks) == 1}
     return {
-        name: exact.get(name) or _mark(places, fitting[name], usual, certain)
-        for name, places in by_name.items()
-        if not all(_is_plain(written, certain) for *_, written in places)
+        name: exact.get(name) or _mark(in_files, fitting[name], usual, certain)
+        for name, in_files in by_name.items()
+        if not all(_is_plain(written, certain) for written in in_files)
     }
 
 
@@ -174,41 +176,41 @@ def _asked(given: Given, name: str, known: Collection[str]) -> tuple[Mapping[str
     return exact, usual
 
 
-def _by_name(columns: Iterable[Place]) -> dict[str, list[Place]]:
-    by_name: dict[str, list[Place]] = {}
-    for place in columns:
-        by_name.setdefault(place[1], []).append(place)
+def _by_name(columns: Iterable[Written]) -> dict[str, list[Written]]:
+    by_name: dict[str, list[Written]] = {}
+    for written in columns:
+        by_name.setdefault(written.column, []).append(written)
     return by_name
 
 
-def _common(places: list[Place]) -> list[str]:
+def _common(in_files: list[Written]) -> list[str]:
     """The ways that fit a column in all files."""
-    first, *others = (written.ways for *_, written in places)
+    first, *others = (written.ways for written in in_files)
     return [way for way in first if all(way in ways for ways in others)]
 
 
-def _samples(places: list[Place]) -> str:
+def _samples(in_files: list[Written]) -> str:
     """A value for each set of ways, with its file: what a reader must see if files differ."""
-    seen = {tuple(w.ways): (f"{w.sample} in {file}", w.is_date) for file, _, w in places}
-    return "; ".join(f"{s} ({' or '.join(ways)})" if d else s for ways, (s, d) in seen.items())
+    different = {tuple(written.ways): written for written in in_files}
+    return "; ".join(map(str, different.values()))
 
 
-def _order(places: list[Place], usual: str | None) -> str:
-    orders = _common(places)
+def _order(in_files: list[Written], usual: str | None) -> str:
+    orders = _common(in_files)
     if usual in orders:
         return usual
     if len(orders) == 1:
         return orders[0]
-    file, name, written = places[0]
+    written, name = in_files[0], in_files[0].column
     if not orders:
         raise InputError(
             "TB118",
-            f'dates in the column "{name}" are written in different orders: {_samples(places)}. '
+            f'dates in the column "{name}" are written in different orders: {_samples(in_files)}. '
             f"Make them equal, or leave them as text: {option('dates', 'iso')}.",
         )
     readings = " or ".join(f"{written.read(order)} ({order})" for order in orders)
     ways = " or ".join(option("dates", order) for order in orders)
-    doubt = f'"{written.sample}" in the column "{name}" of {file} can be {readings}'
+    doubt = f'"{written.sample}" in the column "{name}" of {written.file} can be {readings}'
     raise InputError("TB118", f"{doubt}. Say which: {ways}.")
 
 
@@ -219,12 +221,12 @@ def _is_plain(written: Written, certain: set[str]) -> bool:
     return "," not in certain and ("." in certain or written.delimiter == ",")
 
 
-def _mark(places: list[Place], fitting: list[str], usual: str | None, certain: set[str]) -> str:
+def _mark(in_files: list[Written], fitting: list[str], usual: str | None, certain: set[str]) -> str:
     if not fitting:
         raise InputError(
             "TB150",
-            f'numbers in the column "{places[0][1]}" are written in different ways: '
-            f"{_samples(places)}. Make them equal.",
+            f'numbers in the column "{in_files[0].column}" are written in different ways: '
+            f"{_samples(in_files)}. Make them equal.",
         )
     if usual in fitting:
         return usual
@@ -232,33 +234,34 @@ def _mark(places: list[Place], fitting: list[str], usual: str | None, certain: s
         return fitting[0]
     if len(certain) == 1:
         return next(iter(certain))
-    is_plain = all(written.plain for *_, written in places)
-    return "," if not is_plain and all(w.delimiter == ";" for *_, w in places) else "."
+    is_plain = all(written.plain for written in in_files)
+    return "," if not is_plain and all(w.delimiter == ";" for w in in_files) else "."
 
 
-def date_lines(columns: Iterable[Place], orders: Mapping[str, str]) -> list[str]:
+def date_lines(columns: Iterable[Written], orders: Mapping[str, str]) -> list[str]:
     """A sentence per column that is read in one of these orders, with an example."""
-    shown = {name: (written, orders.get(name, ISO)) for _, name, written in columns}
+    shown = {written.column: written for written in columns}
     return [
-        f'"{name}" is {ORDERS[order]}: {written.sample} is {written.read(order)}'
-        for name, (written, order) in shown.items()
-        if order in written.ways
+        f'"{name}" is {ORDERS[orders[name]]}: {written.sample} is {written.read(orders[name])}'
+        for name, written in shown.items()
+        if orders.get(name) in written.ways
     ]
 
 
 def decimal_lines(
-    columns: Iterable[Place], decimals: Mapping[str, str], given: Given = None
+    columns: Iterable[Written], decimals: Mapping[str, str], given: Given = None
 ) -> list[str]:
     """A sentence per column that was not plainly written, with an example and what is in doubt.
 
-    >>> pay = "a.csv", "pay", Written("26,571", {",": "DOUBLE", ".": "BIGINT"})
+    >>> pay = Written("a.csv", "pay", "26,571", {",": "DOUBLE", ".": "BIGINT"})
     >>> decimal_lines([pay], {"pay": "."}, "."), decimal_lines([pay], {"pay": ","}, ",")
     (['"pay" has separated thousands: 26,571 is 26571'],
      ['"pay" has a decimal comma: 26,571 is 26.571'])
     """
     shown: dict[str, Written] = {}
-    for _, name, written in columns:  # of several files, the one that leaves least in doubt
-        shown[name] = min(shown.get(name, written), written, key=lambda one: len(one.ways))
+    for written in columns:  # of several files, the one that leaves least in doubt
+        before = shown.get(written.column, written)
+        shown[written.column] = min(before, written, key=lambda one: len(one.ways))
     asked = given if isinstance(given, Mapping) else dict.fromkeys(shown, given)
     return [
         f'"{name}" has {_as_read(written, decimals[name], in_doubt=not asked.get(name))}'
@@ -271,7 +274,7 @@ def _as_read(written: Written, mark: str, *, in_doubt: bool) -> str:
     is_whole = written.ways[mark] == "BIGINT"
     has = "separated thousands" if is_whole else f"a decimal {MARKS[mark]}"
     read = f"{has}: {written.sample.strip()} is {written.read(mark)}"
-    other = "," if mark == "." else "."
+    other = OTHER_MARK[mark]
     if not in_doubt or other not in written.ways or written.read(other) == written.read(mark):
         return read
     instead = f'if it is {written.read(other)}, say --decimal {other} (decimal="{other}")'
@@ -317,8 +320,7 @@ def read_cell(text: str, mark: str = ".") -> NumberCell | None:
     match = _cell(mark).fullmatch(text.strip().replace("−", "-"))
     if match is None:
         return None
-    digits = (match["number"] or "").translate({ord(sign): None for sign in separators(mark)})
-    value = float(match["plain"] or digits.replace(mark, "."))
+    value = float(match["plain"] or plain_number(match["number"], mark))
     value = -value if match["sign"] == "-" else value
     limit = "+" if match["more"] else (match["limit"] or "")[:1]
     if limit:
@@ -333,13 +335,12 @@ def is_missing(text: str) -> bool:
     return plain_word(text) in NO_NUMBER
 
 
-def is_plain(text: str) -> bool:
-    """Whether a cell holds a number and nothing else."""
+def as_float(text: str) -> float | None:
+    """The number in a cell that holds nothing else; None for any other cell."""
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def holds_number(text: str) -> bool:

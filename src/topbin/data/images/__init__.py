@@ -88,14 +88,13 @@ def channels_first(array: NDArray[Any], name: str) -> Pixels:
             f"{name} has dtype {array.dtype} and shape {array.shape}. Images are arrays of uint8, "
             "(n, height, width) or (n, height, width, channels).",
         )
-    if array.ndim == 3:
-        if array.shape[2] in CHANNELS:
-            raise InputError(
-                "TB134",
-                f"{name} has shape {array.shape}, as one image has. Pass an array of images, "
-                "(n, height, width, channels); for one image: image[None].",
-            )
-        array = array[..., None]
+    if array.ndim == 3 and array.shape[2] in CHANNELS:
+        raise InputError(
+            "TB134",
+            f"{name} has shape {array.shape}, as one image has. Pass an array of images, "
+            "(n, height, width, channels); for one image: image[None].",
+        )
+    array = array[..., None] if array.ndim == 3 else array
     if array.shape[3] not in CHANNELS:
         raise InputError(
             "TB134",
@@ -104,10 +103,8 @@ def channels_first(array: NDArray[Any], name: str) -> Pixels:
         )
     for side in sorted(array.shape[1:3]):
         if not SMALLEST <= side <= LARGEST:
-            raise InputError(
-                "TB134",
-                f"{name}: images of {side:,} pixels; a side must have {SMALLEST} to {LARGEST:,}.",
-            )
+            rule = f"a side must have {SMALLEST} to {LARGEST:,}"
+            raise InputError("TB134", f"{name}: images of {side:,} pixels; {rule}.")
     return np.asarray(array.transpose(0, 3, 1, 2))
 
 
@@ -144,8 +141,7 @@ def _keys(images: Pixels) -> Bits:
         flat = np.pad(flat, ((0, 0), (0, 8 - odd)))
     words = flat.view("<u4") + _salt(flat.shape[1] // 4)
     first, second = np.split(words, 2, axis=1)
-    keys: Bits = np.einsum("ij,ij->i", first, second, dtype=np.uint64, casting="safe")
-    return keys
+    return np.asarray(np.einsum("ij,ij->i", first, second, dtype=np.uint64, casting="safe"))
 
 
 @lru_cache(maxsize=8)

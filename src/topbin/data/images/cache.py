@@ -34,17 +34,9 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted, listed
 from topbin.core.options import BadImages
-from topbin.data.images import SMALLEST, Images, OnProgress, images_at_once
-from topbin.data.images.decode import (
-    ROW,
-    BadImage,
-    Header,
-    Target,
-    decode_chunks,
-    quiet_pillow,
-    read_header,
-)
-from topbin.data.paths import is_image_name
+from topbin.data.images import SMALLEST, Images, OnProgress, decode, images_at_once
+from topbin.data.images.decode import ROW, Header
+from topbin.data.paths import file_stamp, is_image_name
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
 LEAVE_OUT, REFUSE = get_args(BadImages)  # what to do with files that cannot be read
@@ -67,7 +59,7 @@ class Decoding:
     bad: dict[str, str]
 
 
-class TemporaryFolder:
+class _TemporaryFolder:
     """A folder that is removed when nobody holds it any more."""
 
     def __init__(self) -> None:
@@ -99,14 +91,16 @@ def decode_files(
     """
     held = None
     if folder is None:
-        held = TemporaryFolder()
+        held = _TemporaryFolder()
         folder = held.folder
     workers = threads or cpu_count()
-    with quiet_pillow():
+    with decode.quiet_pillow():
         guess = shape or _shape_before(folder, paths, size) or _guessed(paths, size, workers)
-        store, bad = _filled(folder, paths, guess, workers, tell)
+        store = _open(folder, paths, guess)
+        bad = store.fill(paths, workers, tell)
         if shape is None and (right := common_shape(store.headers, size)) != store.shape:
-            store, bad = _filled(folder, paths, right, workers, tell)
+            store = _open(folder, paths, right)
+            bad = store.fill(paths, workers, tell)
     ok = np.flatnonzero(store.rows["done"])
     return Decoding(store.images(ok, held), ok, bad)
 
@@ -120,16 +114,14 @@ def common_shape(headers: Sequence[Header], size: int | None = None) -> tuple[in
     >>> common_shape([Header(28, 28, True)] * 2), common_shape([Header(640, 480, False)])
     ((1, 28, 28), (3, 64, 64))
     """
-    if not headers:
-        return 3, size or USUAL, size or USUAL
-    channels = 1 if all(header.grey for header in headers) else 3
+    channels = 1 if headers and all(header.grey for header in headers) else 3
+    if size is not None or not headers:
+        return channels, size or USUAL, size or USUAL
     sizes = {(header.height, header.width) for header in headers}
     height, width = next(iter(sizes))
-    if size is not None:
-        return channels, size, size
-    if len(sizes) == 1 and min(height, width) >= SMALLEST and max(height, width) <= USUAL:
+    if len(sizes) == 1 and SMALLEST <= min(height, width) <= max(height, width) <= USUAL:
         return channels, height, width
-    usual = float(np.median([min(header.height, header.width) for header in headers]))
+    usual = np.median([min(header.height, header.width) for header in headers])
     side = USUAL if usual >= USUAL else SMALL_SIDE
     return channels, side, side
 
@@ -195,10 +187,10 @@ class _Store:
         chunks = [[(i, paths[i]) for i in todo[k : k + step]] for k in range(0, len(todo), step)]
         if tell is not None and not chunks:
             tell(done, len(paths))
-        with open(self.folder / PIXELS, "r+b") as file:
+        with write_errors(self.folder), open(self.folder / PIXELS, "r+b") as file:
             start = os.fstat(file.fileno()).st_size - len(paths) * prod(self.shape)
-            target = Target(str(self.folder / PIXELS), start, self.shape)
-            with closing(decode_chunks(target, chunks, workers)) as answers:
+            target = decode.Target(str(self.folder / PIXELS), start, self.shape)
+            with closing(decode.decode_chunks(target, chunks, workers)) as answers:
                 decoded = zip(chunks, answers, strict=True)
                 while some := list(islice(decoded, AT_ONCE // step)):
                     os.fsync(file.fileno())
@@ -229,11 +221,9 @@ def _about(paths: Sequence[str], shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _guessed(paths: Sequence[str], size: int | None, workers: int) -> tuple[int, ...]:
-    """The shape that suits some of the files: all, if there are few.
-
-    They are drawn, because every n-th file could be of one kind, such as notes beside images.
-    """
+    """The shape that suits some of the files: all, if there are few."""
     named = [path for path in paths if is_image_name(path)] or paths
+    # Drawn, because every n-th file could be of one kind, such as notes beside images.
     drawn = np.random.default_rng(0).permutation(len(named))[:LOOKED_AT]
     with ThreadPoolExecutor(workers) as pool:
         headers = pool.map(_header, [named[i] for i in drawn])
@@ -242,22 +232,9 @@ def _guessed(paths: Sequence[str], size: int | None, workers: int) -> tuple[int,
 
 def _header(path: str) -> Header | None:
     try:
-        return read_header(path)
-    except BadImage:
+        return decode.read_header(path)
+    except decode.BadImage:
         return None  # decoding it will say why
-
-
-def _filled(
-    folder: Path,
-    paths: Sequence[str],
-    shape: tuple[int, ...],
-    workers: int,
-    tell: OnProgress | None,
-) -> tuple[_Store, dict[str, str]]:
-    """Arrays with all files that can be decoded, and why the others cannot."""
-    store = _open(folder, paths, shape)
-    with write_errors(folder):
-        return store, store.fill(paths, workers, tell)
 
 
 def _open(folder: Path, paths: Sequence[str], shape: tuple[int, ...]) -> _Store:
@@ -296,10 +273,9 @@ def _mapped(folder: Path, n: int, shape: tuple[int, ...], mode: Any = "r+") -> _
 def _stamp(path: str) -> list[Any]:
     """What tells whether a file is still the one that was decoded."""
     try:
-        state = os.stat(path)
+        return [path, *file_stamp(path)]
     except OSError:
         return [path]  # decoding it will say why
-    return [path, state.st_size, state.st_mtime_ns]
 
 
 def bad_sentences(bad: Mapping[str, str]) -> list[str]:
@@ -311,7 +287,7 @@ def bad_sentences(bad: Mapping[str, str]) -> list[str]:
     """
     names: dict[str, list[str]] = defaultdict(list)
     for path, why in bad.items():
-        names[why].append(f'"{_ending(path)}"')
+        names[why].append(_quoted(path))
     return [
         f"{counted(len(own), 'file')} left out because {'each' if own[1:] else 'it'} {why}: "
         f"{listed(own)}."
@@ -323,11 +299,11 @@ def refuse_bad(bad: Mapping[str, str], advice: str) -> None:
     """TB132 with the first file that cannot be used and why, and the names of more."""
     if bad:
         (path, why), *others = bad.items()
-        names = listed([f'"{_ending(other)}"' for other, _ in others])
+        names = listed(_quoted(other) for other, _ in others)
         more = f" {counted(len(others), 'other file')} cannot be used: {names}." if others else ""
-        raise InputError("TB132", f'"{_ending(path)}" {why}.{more} {advice}')
+        raise InputError("TB132", f"{_quoted(path)} {why}.{more} {advice}")
 
 
-def _ending(path: str) -> str:
-    """A path for a message: the end of a very long one, which may be no path at all."""
-    return path if len(path) <= LONGEST else f"…{path[1 - LONGEST :]}"
+def _quoted(path: str) -> str:
+    """A path in a message: the end of a very long one, which may be no path at all."""
+    return f'"{path}"' if len(path) <= LONGEST else f'"…{path[1 - LONGEST :]}"'

@@ -36,7 +36,6 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 GREY = {"1", "L", "LA", "I;16", "I;16B", "I;16L"}
 MOST_PIXELS = 64_000_000
 MOST_BYTES = 256 << 20
-NO_IMAGE = "not an image"
 ROTATED = 0x0112, (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 
 
@@ -62,9 +61,9 @@ class Decoded:
     header: Header
 
 
-def pillow() -> Any:
-    """Pillow's `Image` module."""
-    return require("PIL.Image", extra="images", caller="reading images")
+def pillow(module: str = "Image") -> Any:
+    """A module of Pillow."""
+    return require(f"PIL.{module}", extra="images", caller="reading images")
 
 
 @contextmanager
@@ -96,18 +95,12 @@ def _header(image: Any) -> Header:
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, if it is one that could be an image; else BadImage."""
     with _reasons(), _opened(path) as handle:
-        content: bytes = handle.read()  # its size has been checked
-        return content
+        return bytes(handle.read())  # its size has been checked
 
 
 def decode(path: str, channels: int, height: int, width: int, *, is_sharp: bool = False) -> Decoded:
-    """A file as pixels of this shape: the short side is scaled to fit, the middle is cut out.
-
-    What is enlarged stays sharper by bicubic interpolation, which takes a little longer.
-
-    It is read and its header is understood once, because with small files that takes long.
-    """
-    content = read_bytes(path)
+    """A file as pixels of this shape, as `scaled` makes them."""
+    content = read_bytes(path)  # once, because with small files that takes long
     with _reasons(), _recognized(BytesIO(content)) as image:
         header = _header(image)
         plain = _upright(image, channels, max(height, width))
@@ -118,29 +111,27 @@ def decode(path: str, channels: int, height: int, width: int, *, is_sharp: bool 
 
 
 def scaled(image: Any, size: tuple[int, int], *, is_sharp: bool = False) -> Any:
-    """An image of this size: the short side is scaled to fit, the middle is cut out."""
+    """An image of this size: the short side is scaled to fit, the middle is cut out.
+
+    What is enlarged stays sharper by bicubic interpolation, which takes a little longer.
+    """
     method = pillow().Resampling.BICUBIC if is_sharp else pillow().Resampling.BILINEAR
-    return _operations().fit(image, size, method=method)
+    return pillow("ImageOps").fit(image, size, method=method)
 
 
 def decode_content(content: bytes, channels: int, side: int) -> Any:
     """The whole picture, made smaller until it fits into a square; for people."""
     with _reasons(), _recognized(BytesIO(content)) as image:
-        plain = _upright(image, channels, side)
-        small = plain.copy()
+        small = _upright(image, channels, side).copy()
         small.thumbnail((side, side))
         return small
-
-
-def _operations() -> Any:
-    return require("PIL.ImageOps", extra="images", caller="reading images")
 
 
 def _upright(image: Any, channels: int, side: int) -> Any:
     """The image in one of two plain modes, turned as the camera says."""
     image.draft(None, (side, side))  # a large jpg is unpacked to a half, a quarter or an eighth
     if image.getexif().get(ROTATED[0], 1) != 1:  # what is upright would be copied for nothing
-        image = _operations().exif_transpose(image)
+        image = pillow("ImageOps").exif_transpose(image)
     return _plain(image, "L" if channels == 1 else "RGB")
 
 
@@ -177,14 +168,11 @@ def _recognized(handle: Any) -> Iterator[Any]:
     with pillow().open(handle, formats=FORMATS) as image:
         width, height = image.size
         if width * height > MOST_PIXELS:
-            raise _too_large(f"{width:,} × {height:,}")
+            size = f"{width:,} × {height:,}"
+            raise BadImage(f"has {size} pixels; the limit is {MOST_PIXELS:,}")
         if not width or not height:
             raise BadImage("has no pixels")
         yield image
-
-
-def _too_large(size: str) -> BadImage:
-    return BadImage(f"has {size} pixels; the limit is {MOST_PIXELS:,}")
 
 
 @contextmanager
@@ -199,16 +187,16 @@ def _reasons() -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    name, said = type(error).__name__, str(error)
+    name, message = type(error).__name__, str(error)
     if name == "UnidentifiedImageError":
-        return f"is {NO_IMAGE}"
+        return "is not an image"
     if name.startswith("DecompressionBomb"):
-        return str(_too_large("too many"))
-    if "truncated" in said or "Truncated" in said:
+        return f"has too many pixels; the limit is {MOST_PIXELS:,}"
+    if "truncated" in message.lower():
         return "is cut off"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be opened: {error.strerror}"
-    return f"cannot be decoded: {said[:80] or name}"
+    return f"cannot be decoded: {message[:80] or name}"
 
 
 MANY = 2_000  # files from which on helpers are worth the time that they take to start
@@ -251,10 +239,7 @@ def decode_chunks(
 
 
 def decode_chunk(target: Target, chunk: Chunk) -> Answer:
-    """Decode some files, here and now; so few that their pixels stay in the cache.
-
-    The pixels are written, not mapped, because mapped pages count as memory of this process.
-    """
+    """Decode some files, here and now; so few that their pixels stay in the cache."""
     channels, height, width = target.shape
     pixels = np.empty((len(chunk), height, width, channels), np.uint8)
     rows, bad = np.zeros(len(chunk), ROW), dict[str, str]()
@@ -271,7 +256,7 @@ def decode_chunk(target: Target, chunk: Chunk) -> Answer:
             head, digest = one.header, np.frombuffer(one.sum, np.uint8)
             rows[k] = 1, 0, digest, head.width, head.height, head.grey
     rows["key"] = pixel_keys(pixels.transpose(0, 3, 1, 2)) * rows["done"]
-    with open(target.file, "r+b") as file:
+    with open(target.file, "r+b") as file:  # not mapped: mapped pages count as memory
         for (i, path), image in zip(chunk, pixels, strict=True):
             if path not in bad:
                 file.seek(target.start + i * image.size)
@@ -308,7 +293,7 @@ def _helper() -> Iterator[Callable[[Target, Chunk], Answer]]:
     code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
     pipe, silent = subprocess.PIPE, subprocess.DEVNULL
     try:  # in a session of its own, where Ctrl-C does not reach it
-        process = subprocess.Popen(
+        process: Any = subprocess.Popen(
             [sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=silent,
             start_new_session=True,
         )  # fmt: skip
@@ -317,8 +302,6 @@ def _helper() -> Iterator[Callable[[Target, Chunk], Answer]]:
         return
 
     def ask(target: Target, chunk: Chunk) -> Answer:
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
             pickle.dump((target, chunk), process.stdin)
             process.stdin.flush()
@@ -341,6 +324,5 @@ def serve() -> None:
     keep_freed_memory()  # of this process, which only decodes
     with quiet_pillow(), suppress(EOFError):
         while True:
-            answer = decode_chunk(*pickle.load(sys.stdin.buffer))
-            pickle.dump(answer, sys.stdout.buffer)
+            pickle.dump(decode_chunk(*pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
             sys.stdout.buffer.flush()

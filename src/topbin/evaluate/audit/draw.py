@@ -180,17 +180,12 @@ def draw_weighted(
     expected = _shared_out(n, wanted, free)
     # Fractions are rounded at random, so that each stratum gets its number on average.
     passed = np.floor(np.cumsum(expected).round(9) + random.random()).astype(np.int64)
-    rows = np.concatenate(
-        [
-            random.choice(np.flatnonzero(is_free & (stratum == k)), count, False)
-            for k, count in enumerate(np.diff(passed, prepend=0))
-        ]
-    )
+    parts = (np.flatnonzero(is_free & (stratum == k)) for k in range(len(cuts) + 1))
+    pairs = zip(parts, np.diff(passed, prepend=0), strict=True)
+    rows = np.concatenate([random.choice(part, count, False) for part, count in pairs])
     rows = random.permutation(rows.astype(np.int64))
-    sizes = np.bincount(stratum, minlength=len(cuts) + 1)
-    return AuditSample(
-        rows, stratum[rows], tuple(sizes.tolist()), seed, cuts, tuple(expected.tolist())
-    )
+    sizes = tuple(np.bincount(stratum, minlength=len(cuts) + 1).tolist())
+    return AuditSample(rows, stratum[rows], sizes, seed, cuts, tuple(expected.tolist()))
 
 
 def merged(
@@ -290,9 +285,8 @@ def draw_stratified(
     parts = np.array_split(ranked, wanted)
     # array_split gives the first parts the row that is left over, in both splits alike.
     counts = [part.size for part in np.array_split(np.arange(n), wanted)]
-    rows = np.concatenate(
-        [random.choice(part, count, False) for part, count in zip(parts, counts, strict=True)]
-    )
+    pairs = zip(parts, counts, strict=True)
+    rows = np.concatenate([random.choice(part, count, False) for part, count in pairs])
     order = random.permutation(n)
     stratum = np.repeat(np.arange(wanted), counts)
     sizes = tuple(part.size for part in parts)

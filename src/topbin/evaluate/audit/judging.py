@@ -8,7 +8,7 @@ An audit that contradicts the estimate shows that the scores mislead; then it al
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -46,7 +46,7 @@ from topbin.evaluate.audit.planning import (
     possible_errors,
     power,
 )
-from topbin.evaluate.measure import read_alpha
+from topbin.evaluate.measure import AlphaLike, Finding, read_alpha
 from topbin.evaluate.sensitivity import Reconciled
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
@@ -74,6 +74,7 @@ UNLIKELY = 0.01
 FLAT = AlphaPosterior(LEVELS)  # every α is as likely as any other
 WITH_SCORES = "scores and answers together"
 ANSWERS_ALONE = "by the answers alone, which contradict the scores"
+SCORES_IN_DOUBT = "by the answers alone, because an alarm doubts the scores"
 MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
 
 
@@ -94,18 +95,19 @@ class Together:
         """The estimate of a run, as it is after the audit.
 
         A bound that is higher is as valid, and must not contradict the answer beside it. If the
-        answers contradict the scores, the bound of the scores does not hold.
+        answers decide alone, the bound of the scores may not hold.
         """
+        why_alone = SCORES_IN_DOUBT if before.doubt else ANSWERS_ALONE
         bound = None if self.alone else before.upper_bound
         return replace(
             before, alpha=self.alpha, interval=self.interval, posterior=self.posterior, cut=None,
-            interval_assumes=ANSWERS_ALONE if self.alone else WITH_SCORES,
+            interval_assumes=why_alone if self.alone else WITH_SCORES,
             upper_bound=None if bound is None else max(bound, self.alpha),
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(Finding):
     """α with the audit, and whether the estimate without it, `claim`, agrees.
 
     `interval` is two-sided and `upper_bound` one-sided at `confidence`; `assumes` says what they
@@ -159,10 +161,6 @@ class AuditResult:
         more = self.n * ((now / width) ** 2 - 1)
         return f"{now:.3f}, not yet {width:g}: about {more:,.0f} more labels of this kind"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
-
     @property
     def has_contradiction(self) -> bool:
         """Whether this audit, or one of another kind beside it, contradicts the estimate."""
@@ -182,7 +180,7 @@ def verdict_words(verdict: Verdict, excludes: Excludes = None) -> str:
 def judge(
     sample: AuditSample,
     answers: Any,
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     *,
     error: float | None = None,
     confidence: float = CONFIDENCE,
@@ -245,7 +243,7 @@ def judge(
     if f_u is None:
         alpha, limits = _by_stratum(np.asarray(words), sample)
     else:
-        alpha, limits = _corrected(np.asarray(words), sample, f_u, proxies)
+        alpha, limits = _prediction_powered(np.asarray(words), sample, f_u, proxies)
     upper = share_of_upper(f_u if sample.expected else None)
     claim = _Claim(alpha_hat, error, confidence, look, within, upper)
     where = DRAWN.get(sample.kind, "random unlabeled rows")
@@ -255,7 +253,7 @@ def judge(
 def judge_top(
     top: TopBin,
     answers: Any,
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     *,
     error: float | None = None,
     confidence: float = CONFIDENCE,
@@ -299,8 +297,7 @@ def judge_top(
         f"{100 * top.above_p / top.n_p:.0f} % of the known positives,"
     )
     claim = _Claim(alpha_hat, error, confidence, look, within)
-    alpha = top.alpha(count[POSITIVE], answered)
-    return claim.judged("top", count, where, alpha, limits)
+    return claim.judged("top", count, where, top.alpha(count[POSITIVE], answered), limits)
 
 
 def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
@@ -352,7 +349,7 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
 class _Claim:
     """The estimate to be judged, and how strictly."""
 
-    alpha_hat: AlphaEstimate | float
+    alpha_hat: AlphaLike
     given_error: float | None
     confidence: float
     look: int | None
@@ -442,7 +439,7 @@ def _cut(ends: Interval, within: Interval) -> Interval:
     return (low, high) if low <= high else ends
 
 
-def _corrected(
+def _prediction_powered(
     answers: Any, sample: AuditSample, f_u: Floats, proxies: Floats | None
 ) -> tuple[float, Limits]:
     """α and its limits from answers, and what is known of all unlabeled rows."""
@@ -586,11 +583,11 @@ def update_by_all(before: AlphaEstimate, audits: Sequence["AuditResult"]) -> Tog
     """The posterior after audits of several kinds, of which the first weighs most.
 
     So an audit of another kind makes the answer sharper, never vaguer. If any of them excludes the
-    whole interval of the scores, the first decides alone.
+    whole interval of the scores, or an alarm says that the scores mislead, the first decides alone.
     """
     first = audits[0]
     # A sharp audit may exclude the median of a wide posterior, and both are right.
-    if any(one.excludes == "interval" for one in audits):
+    if before.doubt or any(one.excludes == "interval" for one in audits):
         return update(before, first.alpha, first.interval, first.confidence, alone=True)
     for one in reversed(audits):
         both = update(before, one.alpha, one.interval, one.confidence)

@@ -261,11 +261,17 @@ class TopBin:
         """
         wanted = max(1, round(check_fraction(share, "share") * scores_p.size))
         cut = float(np.partition(scores_p, scores_p.size - wanted)[scores_p.size - wanted])
-        above_u, above_p = (int(np.count_nonzero(s >= cut)) for s in (scores_u, scores_p))
-        if not above_u:
+        top = cls.above(cut, scores_p, scores_u)
+        if not top.above_u:
             raise InputError(
                 "TB117", "no unlabeled row is in the top bin, so none can be drawn from it."
             )
+        return top
+
+    @classmethod
+    def above(cls, cut: float, scores_p: Scores, scores_u: Scores) -> "TopBin":
+        """The rows of both kinds at and above a cut."""
+        above_u, above_p = (int(np.count_nonzero(s >= cut)) for s in (scores_u, scores_p))
         return cls(cut, above_u, scores_u.size, above_p, scores_p.size)
 
     def in_groups(self, estimate: AlphaEstimate) -> "TopBin":
@@ -305,18 +311,17 @@ class TopBin:
 
     def _distances(self, risk: float) -> Interval:
         """How far q_u/q_p may be off downward and upward, in logarithms."""
-        rows, hits = (n * self.worth_p / SD_FACTOR**2 for n in (self.n_p, self.above_p))
-        n_u, above_u = self.n_u * self.worth_u, self.above_u * self.worth_u
-        q_u, q_p = above_u / n_u, hits / rows
-        down = (
-            log(q_u / float(exact_lower(above_u, n_u, risk))),
-            log(float(exact_upper(hits, rows, risk)) / q_p),
-        )
-        up = (
-            log(float(exact_upper(above_u, n_u, risk)) / q_u),
-            log(q_p / float(exact_lower(hits, rows, risk))),
-        )
-        return hypot(*down), hypot(*up)
+        above_p, n_p = (n * self.worth_p / SD_FACTOR**2 for n in (self.above_p, self.n_p))
+        down_p, up_p = _relative_distances(above_p, n_p, risk)
+        above_u, n_u = self.above_u * self.worth_u, self.n_u * self.worth_u
+        down_u, up_u = _relative_distances(above_u, n_u, risk)
+        return hypot(down_u, up_p), hypot(up_u, down_p)
+
+
+def _relative_distances(hits: float, n: float, risk: float) -> Interval:
+    """How far a share of rows may be off downward and upward, in logarithms."""
+    low, high = float(exact_lower(hits, n, risk)), float(exact_upper(hits, n, risk))
+    return log(hits / n / low), log(high / (hits / n))
 
 
 @dataclass(frozen=True, slots=True)

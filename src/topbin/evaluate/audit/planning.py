@@ -6,7 +6,7 @@ are right; the audit itself does not rely on that.
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from topbin.core import AlphaEstimate, InputError
+from topbin.core import InputError
 from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import Floats, check_count, check_fraction, is_number
 from topbin.core.estimate import Interval
@@ -28,7 +28,7 @@ from topbin.evaluate.audit.limits import (
     risk_of_look,
     share_of_upper,
 )
-from topbin.evaluate.measure import read_alpha
+from topbin.evaluate.measure import AlphaLike, Finding, read_alpha
 
 MOST_ROWS = 1_000_000
 ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
@@ -52,7 +52,7 @@ class AuditPlan:
 
 
 def plan(
-    alpha_hat: AlphaEstimate | float,
+    alpha_hat: AlphaLike,
     error: float,
     *,
     power: float = ENOUGH_POWER,
@@ -103,9 +103,7 @@ def plan(
     return AuditPlan(int(ns[first]), float(reached[first]), claim, truth, confidence)
 
 
-def power(
-    n: int, alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
-) -> float:
+def power(n: int, alpha_hat: AlphaLike, error: float, *, confidence: float = CONFIDENCE) -> float:
     """How often an audit of n random rows rejects α̂ when the truth is α̂ + error.
 
     Parameters
@@ -139,7 +137,7 @@ def _power(n: NDArray[np.int64], claim: float, truth: float, risk: float) -> Flo
     return np.asarray(binom.sf(largest_accepted, n, truth), np.float64)
 
 
-def claimed(alpha_hat: AlphaEstimate | float, confidence: float) -> Interval:
+def claimed(alpha_hat: AlphaLike, confidence: float) -> Interval:
     """The range that an estimate claims, including its point.
 
     >>> claimed(0.3, 0.95)
@@ -149,9 +147,7 @@ def claimed(alpha_hat: AlphaEstimate | float, confidence: float) -> Interval:
     return min(value, low), max(value, high)
 
 
-def _claim_and_truth(
-    alpha_hat: AlphaEstimate | float, error: float, confidence: float
-) -> tuple[float, float]:
+def _claim_and_truth(alpha_hat: AlphaLike, error: float, confidence: float) -> tuple[float, float]:
     low, high = claimed(alpha_hat, confidence)
     if not is_number(error) or error == 0:
         raise InputError("TB008", f"error must be a finite number other than 0; got {error!r}.")
@@ -167,7 +163,7 @@ def _claim_and_truth(
 
 
 def plan_either_way(
-    alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
+    alpha_hat: AlphaLike, error: float, *, confidence: float = CONFIDENCE
 ) -> AuditPlan:
     """How many rows notice an error of this size, whichever way it goes: what a verdict needs.
 
@@ -209,7 +205,7 @@ def possible_errors(claimed: Interval, error: float) -> list[tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class WidthPlan:
+class WidthPlan(Finding):
     """Labels for an interval no wider than `width`; None where no number of labels is enough.
 
     `plain` are random rows without a model, `anywhere` random rows whose probabilities are known,
@@ -234,10 +230,6 @@ class WidthPlan:
             best = f"; never narrower than {self.top_at_best:.3f}"
             lines.append(f"  --where top        {_rows(self.top)}   {NEEDS_ALIKE}{best}")
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -76,7 +76,7 @@ class Scored:
         self, free: Any, n: int, seed: int, threshold: float
     ) -> tuple[AuditSample, TopBin]:
         """A quarter of the rows from above a threshold, the others from below it."""
-        is_above, top = self.u >= threshold, self.bin_at(threshold)
+        is_above, top = self.u >= threshold, TopBin.above(threshold, self.p, self.u)
         above, below = free[is_above[free]], free[~is_above[free]]
         n_above = min(above.size, max(1, n // 4))
         sides = [(side, size) for side, size in ((below, n - n_above), (above, n_above)) if size]
@@ -84,11 +84,6 @@ class Scored:
         rows = np.random.default_rng(seed).permutation(rows)
         sizes = top.n_u - top.above_u, top.above_u
         return AuditSample(rows, is_above[rows].astype(np.int64), sizes, seed), top
-
-    def bin_at(self, threshold: float) -> TopBin:
-        """The rows of both kinds at and above a threshold."""
-        above_u, above_p = (int(np.count_nonzero(s >= threshold)) for s in (self.u, self.p))
-        return TopBin(threshold, above_u, self.u.size, above_p, self.p.size)
 
     def compare(self, drawn: Pooled) -> str:
         """Whether the positives that were found score like the labeled ones, or their groups do.
@@ -135,7 +130,7 @@ class Scored:
         above = int((is_above & is_positive).sum()), int(is_above.sum())
         below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
         spent = risk_of_look(1 - confidence, look)
-        at = self.bin_at(threshold)
+        at = TopBin.above(threshold, self.p, self.u)
         return recall_bound(at, above, below, confidence=confidence, risk=spent, goal=goal)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from topbin.core.atomic import lock, refuse_existing, write_text
@@ -342,8 +343,10 @@ def read_answered(answers: str | Path) -> dict[int, Any]:
 
 def _read_filled(answers: str | Path) -> Any:
     """Row numbers and answers of a file, without the empty lines that spreadsheets add."""
-    frame = read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all").convert_dtypes()
-    numbers = pd.to_numeric(frame["row"], errors="coerce").convert_dtypes()
+    frame = read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all")
+    with np.errstate(invalid="ignore"):  # pandas before 3 casts what no int can hold
+        frame = frame.convert_dtypes()
+        numbers = pd.to_numeric(frame["row"], errors="coerce").convert_dtypes()
     # Sheets keep numbers as text where a cell says so.
     return frame.assign(row=numbers) if numbers.notna().all() else frame
 

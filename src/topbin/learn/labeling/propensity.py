@@ -26,7 +26,7 @@ from topbin.core.formatting import figure
 from topbin.core.labels import Mask
 from topbin.data.schema import check_columns
 from topbin.learn.classifiers import TEDnClassifier
-from topbin.learn.fitting import FitOptions, Recipe, quick_fit
+from topbin.learn.fitting import FitOptions, quick_fit
 from topbin.learn.rows import TrainingTable, check_numbers
 from topbin.mpe.samples import is_sparse
 
@@ -89,8 +89,7 @@ class Propensity:
         """The estimate without an interval, which would have to contain the error of e(x)."""
         note = "no interval is given because it would leave out the error of the propensity"
         # α is a sum over known positives, not the ratio of a bin, so no bin biases it.
-        notes = (*estimate.notes, note)
-        return replace(estimate, notes=notes, method="sar_em", caution=None)
+        return replace(estimate, notes=(*estimate.notes, note), method="sar_em", caution=None)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """None: labels are not taken as random."""
@@ -220,10 +219,7 @@ class SAREMClassifier(TEDnClassifier):
     labeled_by: Mapping[str, Sequence[int]] | Sequence[str | int] | str | int = ()
     _nets = "never"
 
-    def _recipe(self) -> Recipe:
-        return replace(super()._recipe(), labeling=self._find)
-
-    def _find(self, table: TrainingTable, options: FitOptions) -> Propensity:
+    def _labeling_of(self, table: TrainingTable, options: FitOptions) -> Propensity:
         check_numbers(table, self)
         columns, names = self._attributes(table.X.shape[1])
         return fit_propensity(table, options, columns, names)

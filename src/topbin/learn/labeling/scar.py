@@ -111,8 +111,7 @@ class ScarTest:
         """An alarm for an estimate that takes labels as random, if this speaks against it."""
         if not self.is_alarm:
             return ()
-        message = f"{self.sentence}; look at the subtypes."
-        return (Alarm("biased-labels", message, "down"),)
+        return (Alarm("biased-labels", f"{self.sentence}; look at the subtypes.", "down"),)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -275,22 +274,16 @@ def merge_small(
     >>> merge_small(np.array([[0.0], [1.0], [5.0], [6.0], [7.0]]), np.array([0, 1, 2, 2, 2]), 2)
     Clusters(members=array([0, 0, 1, 1, 1]), merged=1)
     """
-    members = _renumbered(members)
-    before = int(members.max()) + 1
+    before, members = np.unique(members, return_inverse=True)  # numbered without gaps
     while (sizes := _sizes(members, groups)).size > 1 and sizes.min() < least:
         means = np.array([positives[members == k].mean(axis=0) for k in range(sizes.size)])
         small = int(np.argmin(sizes))
         distance = ((means - means[small]) ** 2).sum(axis=1)
         distance[small] = np.inf
         members = np.where(members == small, np.argmin(distance), members)
-        members = _renumbered(members)
+        members -= members > small
     members, _ = pd.factorize(members)  # numbered in the order in which they appear
-    return Clusters(members, before - int(members.max()) - 1)
-
-
-def _renumbered(members: RowNumbers) -> RowNumbers:
-    """The same clusters, numbered without gaps."""
-    return np.unique(members, return_inverse=True)[1].astype(np.intp)
+    return Clusters(members, before.size - int(members.max()) - 1)
 
 
 def _sizes(members: RowNumbers, groups: RowNumbers | None) -> RowNumbers:
@@ -308,6 +301,8 @@ def _sizes(members: RowNumbers, groups: RowNumbers | None) -> RowNumbers:
 
 def _scaled(X: Floats) -> Floats:
     """Columns with mean 0 and standard deviation 1, missing values at the mean, none far off."""
+    largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    X = np.ldexp(X, -np.frexp(largest)[1])  # to the bit, and no square is too large for a float
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column may be empty
         center, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)

@@ -30,7 +30,7 @@ from topbin.core.formatting import counted, percent
 from topbin.core.labels import Mask
 from topbin.core.options import CONFIDENCE
 from topbin.learn.classifiers import TEDnClassifier
-from topbin.learn.fitting import FitOptions, Recipe, run_crossfit
+from topbin.learn.fitting import FitOptions, run_crossfit
 from topbin.learn.folds import order_of
 from topbin.learn.labeling.scar import (
     FEWEST,
@@ -131,15 +131,15 @@ class Subtypes:
     def notes(self) -> tuple[str, ...]:
         """What a reader of an estimate with these weights must know."""
         low, high = self.weight_p.min(), self.weight_p.max()
-        note = f"{len(self.parts)} subtypes of known positives count by how rarely they are labeled"
         if len(self.parts) == 1:
             note = "one subtype of known positives was found, so all count the same"
-        elif low == high and self.test.says_nothing:
+        elif low < high:
+            kinds = f"{len(self.parts)} subtypes of known positives"
+            note = f"{kinds} count by how rarely they are labeled, {low:.2f} to {high:.2f} times"
+        elif self.test.says_nothing:
             note = "labels could not be tested for bias, so all known positives count the same"
-        elif low == high:
-            note = "labels show no sign of bias among the subtypes, so all positives count the same"
         else:
-            note += f", {low:.2f} to {high:.2f} times"
+            note = "labels show no sign of bias among the subtypes, so all positives count the same"
         return note, LIMIT
 
     def with_interval(
@@ -189,9 +189,8 @@ class Subtypes:
         if len(self.parts) == 1:
             selectivity = "one subtype, so nothing to compare"
         lines.append(f"selectivity     {selectivity}")
-        return "\n".join(
-            [*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
-        )
+        lines += [f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; an open end of the interval of Γ is None."""
@@ -274,9 +273,8 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     table = replace(rows.at(taken), is_positive=of_cluster[taken])
     fit = run_crossfit(table, PVU, options.quick, new_rows=False)
     evidence = fit.evidence(table.is_positive)
-    estimate = estimate_alpha(
-        evidence, method=CLUSTER_METHOD, confidence=options.confidence or CONFIDENCE
-    )
+    level = options.confidence or CONFIDENCE
+    estimate = estimate_alpha(evidence, method=CLUSTER_METHOD, confidence=level)
     cut = -np.inf if estimate.cut is None else estimate.cut
     above = [int((scores >= cut).sum()) for scores in evidence.scores]
     likely = np.zeros(rows.is_positive.size, bool)
@@ -428,10 +426,7 @@ class SubtypesClassifier(TEDnClassifier):
     most: int = MOST
     _nets = "never"
 
-    def _recipe(self) -> Recipe:
-        return replace(super()._recipe(), labeling=self._find)
-
-    def _find(self, table: TrainingTable, options: FitOptions) -> Subtypes:
+    def _labeling_of(self, table: TrainingTable, options: FitOptions) -> Subtypes:
         check_numbers(table, self)
         return read_subtypes(table, options, most=self.most)
 
