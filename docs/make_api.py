@@ -16,17 +16,19 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from topbin.cli.options import TITLES
-from topbin.core.options import Option, options, schema
-from topbin.store.answer import answer_schema
+from topbin.core.options import Option, options
+from topbin.store.answer import Answer
 
 DOCS = Path(__file__).parent
 PAGE, PARTS = DOCS / "reference/api.md", DOCS / "reference/research.md"
@@ -261,10 +263,33 @@ def options_page(known: Sequence[Option]) -> str:
     return "\n".join(parts)
 
 
+def settings_schema() -> dict[str, Any]:
+    """The JSON schema of run.toml."""
+    parts = [
+        (each.name, Annotated[each.type, msgspec.Meta(description=each.help)], each.default)
+        for each in options()
+    ]
+    kind = msgspec.defstruct("Settings", parts, forbid_unknown_fields=True)
+    about = "The file run.toml of a run folder. What was left out is not there."
+    values = msgspec.json.schema(kind)["$defs"]["Settings"]
+    return _schema(values, "What a topbin run was asked to do", about)
+
+
+def answer_schema() -> dict[str, Any]:
+    """The JSON schema of result.json."""
+    about = "The file result.json of a run folder."
+    return _schema(msgspec.json.schema(Answer), "What a topbin run found", about)
+
+
+def _schema(values: Mapping[str, Any], title: str, about: str) -> dict[str, Any]:
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {**draft, **values, "title": title, "description": about}
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     PARTS.write_text(page(RESEARCH, RESEARCH_HEAD), encoding="utf-8")
     OPTIONS.write_text(options_page(options()), encoding="utf-8")
-    for path, content in ((SCHEMA, schema()), (RESULT, answer_schema())):
+    for path, content in ((SCHEMA, settings_schema()), (RESULT, answer_schema())):
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         path.write_text(text, encoding="utf-8")

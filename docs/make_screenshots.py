@@ -19,7 +19,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 import topbin as tb
-from topbin.cli.demo import hide_labels
+from topbin.cli.demo import DATA, hide_labels
 
 IMAGES = Path(__file__).parent / "images"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -57,9 +57,9 @@ def take(browser: Any, address: str, name: str, keys: str = "", until: str = "bo
 def main() -> None:
     """Fit, review, and take all pictures."""
     with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
-        run = tb.fit(hide_labels(0)[0].round(3), "known_malignant", budget="fast").save(
-            Path(place) / "run1"
-        )
+        frame, _ = hide_labels(0, DATA["cancer"])
+        result = tb.fit(frame.round(3), "known_malignant", budget="fast")
+        run = result.save(Path(place) / "run1")
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         report = (run / "report.html").as_uri()
         take(browser, report, "report.png")

@@ -67,7 +67,7 @@ print(result.by("sex").summary())
 without = ~patients["diagnosed"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for axis, column in zip(axes, ["sex", "age"], strict=True):
-    display = tb.ByDisplay.from_result(result, column, ax=axis)
+    display = tb.ByDisplay(result.by(column)).plot(axis)
     truth = pd.Series(ill)[without].groupby(patients[column]).mean()
     axis.plot(
         truth[display.frame()["group"]], range(len(truth)), "D", color="#cc3311", label="truth"

@@ -263,7 +263,7 @@ def test_a_file_of_the_same_size_is_summed_and_not_read(folder, tmp_path, opened
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/proc/self/mem", "/", "run", "pipe", "\0", "gone"])
 def test_what_is_not_a_file_is_refused_at_once(folder, path, monkeypatch):
-    monkeypatch.setattr("topbin.store.sources.MOST_NAMES", 10_000)  # also a folder without end
+    monkeypatch.setattr("topbin.store.sources.LISTED_NAMES", 10_000)  # also a folder without end
     os.mkfifo("pipe")
     change_settings(folder / "run", source=["x"])
     for size in (1, 2**62):
@@ -274,7 +274,7 @@ def test_what_is_not_a_file_is_refused_at_once(folder, path, monkeypatch):
 
 
 def test_large_files_have_no_sum_and_are_named_again(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("topbin.store.sources.MOST", 10)
+    monkeypatch.setattr("topbin.store.sources.SUMMED_BYTES", 10)
     claims(60, labeled=0.5).to_csv("t.csv", index=False)
     result = tb.fit("t.csv", "known", budget="fast")
     (told,) = result.answer.data.files

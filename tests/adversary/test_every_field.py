@@ -28,6 +28,7 @@ from coded import CODES, attempt
 from forge import forge
 from full_run import CALLS, IS_ALL, in_turn, seen
 from fuzz_folders import DAY, spoiled, spoiled_bytes
+from make_api import answer_schema
 from received import FILE, change_settings, file_run
 from schema_example import filled
 
@@ -39,9 +40,7 @@ from topbin.job import watch as topbin_watch
 from topbin.job.audits.answers import read_state, record_answers
 from topbin.learn.explain import KnownPositives
 from topbin.store import models
-from topbin.store.answer import answer_schema
-from topbin.store.runs import SCHEMA, _sum_of, read_asked, read_result
-from topbin.store.scorer import read_known, write_known
+from topbin.store.runs import SCHEMA, _sum_of, read_asked, read_known, read_result, write_known
 
 TIMES = 200 if IS_ALL else 60  # random changes of each file; most are refused by the first reader
 SECONDS = 60  # for one verb, also on a busy machine

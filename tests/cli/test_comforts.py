@@ -122,11 +122,11 @@ def test_the_shell_completes_verbs_and_options():
 @pytest.mark.parametrize(("name", "rows", "positive"), [("cancer", 569, 212), ("digits", 1797, 174),
                                                         ("wine", 178, 59)])  # fmt: skip
 def test_every_bundled_set_hides_what_its_words_say(name, rows, positive):
-    told = DATA[name]
-    frame, truth = hide_labels(0, told)
+    chosen = DATA[name]
+    frame, truth = hide_labels(0, chosen)
     assert len(frame) == rows
-    assert frame[told.label].sum() == told.labeled
-    assert truth == pytest.approx((positive - told.labeled) / (rows - told.labeled))
+    assert frame[chosen.label].sum() == chosen.labeled
+    assert truth == pytest.approx((positive - chosen.labeled) / (rows - chosen.labeled))
     assert f"{rows:,}" in run("demo", "--help").stdout.replace("\n  ", " ")
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import topbin
 from topbin.cli import main
-from topbin.cli.demo import as_table
+from topbin.cli.demo import Timed, as_table
 from topbin.mpe import METHODS
 
 pytestmark = pytest.mark.usefixtures("rendered")
@@ -41,8 +41,8 @@ def test_the_screen_goes_to_standard_error(ran):
 def test_a_point_outside_its_interval_is_marked_and_the_mark_explained():
     inside = topbin.AlphaEstimate(alpha=0.2, n_p=9, n_u=9, method="bbe", interval=(0.1, 0.3))
     above, none = replace(inside, alpha=0.488), replace(inside, interval=None)
-    marked = as_table([(one, 0.1) for one in (inside, above, none)], 0.2)
-    plain = as_table([(inside, 0.1), (none, 0.1)], 0.2)
+    marked = as_table([Timed(one, 0.1) for one in (inside, above, none)], 0.2)
+    plain = as_table([Timed(inside, 0.1), Timed(none, 0.1)], 0.2)
     assert list(marked.columns[1].cells) == ["0.200", "0.488 *", "0.200"]
     assert marked.caption == "* outside the interval that the counts allow"
     assert plain.caption is None

@@ -59,7 +59,7 @@ def test_the_estimator_face_and_the_demo_table_have_it(register, needs):
     fitted = tb.AlphaEstimator("throwaway", estimator=LogisticRegression(), repeats=1)
     assert "α may be too high or too low" in fitted.fit(X, LABELS).summary()
     rows = every_method(X[::5], LABELS[::5])
-    assert [found.method for found, _ in rows] == list(METHODS)
+    assert [row.estimate.method for row in rows] == list(METHODS)
     assert "throwaway" in list(as_table(rows, 0.3).columns[0].cells)
 
 

@@ -1,7 +1,6 @@
 """An option is one field: Python, the command, run.toml, its schema and the reference read it."""
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -12,18 +11,16 @@ import pytest
 from asked import asked
 from click.testing import CliRunner
 from coded import fails
+from make_api import answer_schema, options_page, settings_schema
 
 from topbin.cli.options import given, request_options
 from topbin.cli.verb import Verb
 from topbin.core import InputError
-from topbin.core.options import PLACES, Preset, Read, opt, options, read_request, schema, settle
+from topbin.core.options import PLACES, Preset, Read, opt, options, read_request, settle
 from topbin.data.formats.written import ISO, ORDERS
 from topbin.learn.defaults import PRESETS
-from topbin.store.answer import answer_schema
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
-from make_api import options_page  # noqa: E402
 
 WRONG = [None, True, -1, 0, 1.5, 10**30, float("nan"), float("inf"), "", "x", [], [1], ["a"], {},
          {"a": 1}, [["a"]], b"x"]  # fmt: skip
@@ -53,8 +50,8 @@ def test_one_line_adds_an_option_everywhere(monkeypatch):
     assert "The sheet of a workbook." in CliRunner().invoke(job, ["--help"]).stdout
     assert CliRunner().invoke(job, ["--sheet", "May"]).exit_code == 0
     assert read_request(seen).settings() == seen == {"sheet": "May"}
-    jsonschema.validate(seen, schema())
-    assert schema()["properties"]["sheet"]["description"] == "The sheet of a workbook."
+    jsonschema.validate(seen, settings_schema())
+    assert settings_schema()["properties"]["sheet"]["description"] == "The sheet of a workbook."
     assert "| `--sheet` | `tb.Read(sheet=…)` | text |" in options_page(options())
 
 
@@ -68,7 +65,7 @@ def test_the_pages_are_those_of_the_package():
     reference = ROOT / "docs/reference"
     assert (reference / "options.md").read_text() == options_page(options())
     stored = json.loads((reference / "run.schema.json").read_text())
-    assert stored == json.loads(json.dumps(schema()))
+    assert stored == json.loads(json.dumps(settings_schema()))
     stored = json.loads((reference / "result.schema.json").read_text())
     assert stored == json.loads(json.dumps(answer_schema()))
 
@@ -76,7 +73,7 @@ def test_the_pages_are_those_of_the_package():
 @pytest.mark.parametrize("name", [each.name for each in options()])
 def test_a_wrong_value_is_a_coded_error_that_names_the_option(name):
     right = 0
-    judge = jsonschema.Draft202012Validator(schema()["properties"][name])
+    judge = jsonschema.Draft202012Validator(settings_schema()["properties"][name])
     for value in WRONG:
         try:
             found = read_request({name: value}).settings()
@@ -114,4 +111,4 @@ def test_settings_come_back():
     again = read_request(json.loads(json.dumps(request.settings())))
     assert again.settings() == request.settings()
     assert again.labeling.gamma == (1.5, 2.0)
-    jsonschema.validate(request.settings(), schema())
+    jsonschema.validate(request.settings(), settings_schema())

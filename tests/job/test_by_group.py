@@ -9,12 +9,13 @@ import pytest
 from claims import claims
 from click.testing import CliRunner
 from coded import fails
+from make_api import answer_schema
 from stored import result_of
 from tumours import hidden_truth, means
 
 import topbin as tb
 from topbin.cli import main
-from topbin.store.answer import Answer, answer_schema
+from topbin.store.answer import Answer
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -89,7 +90,7 @@ def test_it_is_in_the_answer_the_summary_the_report_and_the_picture(result, tmp_
     page = (run / "report.html").read_text()
     assert "Does the share differ by clinic?" in page
     assert 'aria-label="α by clinic"' in page
-    drawn = tb.ByDisplay.from_result(result, "clinic")
+    drawn = tb.ByDisplay(result.by("clinic")).plot()
     assert drawn.ax_.get_title() == "α by clinic"
     assert drawn.frame()["group"].tolist() == ["north", "south"]
     assert drawn.frame()["ratio_low"][0] == result.by("clinic").groups[0].ratio_interval[0]

@@ -11,13 +11,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from asked import fit, listing
+from make_api import answer_schema
 from stored import result_of
 from tumours import TRUTH, means
 
 import topbin as tb
 from topbin.core import InputError
 from topbin.evaluate.curves import list_precision
-from topbin.store.answer import Answer, answer_schema
+from topbin.store.answer import Answer
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +172,7 @@ def test_known_negatives_serve_no_training(result):
     assert stored["estimate"]["pi"] == pi
     assert [case["pi"] for case in stored["sensitivity"] if case["alpha"] == alpha] == [pi]
     assert (
-        "of 599 rows, the 100 known positives and 30 known negatives included"
+        "of 599 rows, including the 100 known positives and 30 known negatives"
         in found._repr_html_()
     )
 

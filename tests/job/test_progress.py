@@ -12,7 +12,7 @@ from topbin.core import AlphaEstimate
 from topbin.job.forecast import Forecast, work_of
 from topbin.learn import Plan
 from topbin.learn.defaults import FIRST, PRESETS
-from topbin.show.screen import Event, shown
+from topbin.show.screen import Event, progress_on
 
 PLAN = Plan(outer=3, inner=2, repeats=1)
 
@@ -50,7 +50,7 @@ def test_steps_from_before_are_not_timed(clock):
 def test_a_log_gets_a_forecast_and_a_line_per_quarter():
     log = StringIO()
     estimate = AlphaEstimate(alpha=0.3, n_p=9, n_u=9, method="bbe", interval=(0.2, 0.4))
-    with shown(Console(file=log, width=100)) as tell:
+    with progress_on(Console(file=log, width=100)) as tell:
         tell(Event("first", estimate=estimate, seconds_left=30))
         for done in range(1, 9):
             tell(Event("refine", done, 8, seconds_left=10.0 * (8 - done)))

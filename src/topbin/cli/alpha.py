@@ -5,15 +5,15 @@ from typing import Any
 
 import click
 
-from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.options import engine_from, engine_options, given, request_options
 from topbin.cli.verb import (
     PASSED,
     Verb,
     flag,
     json_option,
     max_alpha_option,
-    option,
     screen,
+    verb_option,
     write_json,
 )
 from topbin.core.errors import InputError
@@ -36,13 +36,13 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 
 @click.command(cls=Verb)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@option("--score", "Data", "The column of scores; higher = positive.", required=True)
-@option("--by", "Data", BY, metavar="COLUMN", multiple=True, callback=one_column)
+@verb_option("--score", "Data", "The column of scores; higher = positive.", required=True)
+@verb_option("--by", "Data", BY, metavar="COLUMN", multiple=True, callback=one_column)
 @flag("--drop-nan", "Data", "Leave out rows without a finite score.", usual=False)
 @flag("--skip-bad", "Data", "Leave out files that cannot be read.", usual=False)
 @request_options("label", "positive")
 @request_options(*FURTHER, usual=False)
-@option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
+@verb_option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
 @engine_options("Where the rows are counted: here or on a cluster.", default="local")
 @max_alpha_option("Exit 3 if an interval lies above this.")
 @json_option
@@ -70,15 +70,14 @@ def alpha(
     show = screen(as_json)
     counts, estimates = _count(files, options, method, request)
     selective = None
-    show.print(f"labels          {counts.labels.note}")
+    show.say("labels", counts.labels.note)
     for note in counts.notes:
-        show.print(f"note            {note}")
+        show.say("note", note)
     if options["by"] is None:
-        show.print(estimates[None].summary())
-        level = estimates[None].confidence
-        selective = asked_sensitivity(counts.tails[None], request.labeling, level)
-        if selective is not None:
-            show.print("\n".join(selective.lines()))
+        whole = estimates[None]
+        show.print(whole.summary())
+        selective = asked_sensitivity(counts.tails[None], request.labeling, whole.confidence)
+        show.print_lines([] if selective is None else selective.lines())
     else:
         show.print(_table(options["by"], estimates), soft_wrap=False)
     if as_json:
@@ -87,7 +86,7 @@ def alpha(
     over = [e for e in estimates.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
         groups = "" if options["by"] is None else f" of {counted(len(over), 'group')}"
-        show.print(f"threshold       the interval{groups} begins above {max_alpha:g}")
+        show.say("threshold", f"the interval{groups} begins above {max_alpha:g}")
         raise SystemExit(PASSED)
 
 
@@ -110,11 +109,12 @@ def _count(
     from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
 
-    columns = {name: options[name] for name in ("score", "by", "drop_nan", "skip_bad")}
-    columns |= {name: getattr(request.rows, name) for name in ("label", "positive", "negative")}
-    columns |= {name: getattr(request.read, name) for name in ("partitions", "decimal")}
-    confidence = request.certainty.confidence
-    with open_engine(options) as engine:
+    rows, read, confidence = request.rows, request.read, request.certainty.confidence
+    columns = {name: options[name] for name in ("score", "by", "drop_nan", "skip_bad")} | {
+        "label": rows.label, "positive": rows.positive, "negative": rows.negative,
+        "partitions": read.partitions, "decimal": read.decimal,
+    }  # fmt: skip
+    with engine_from(options) as engine:
         counts = count_from(engine, files, **columns)
         if find_method(method).needs == "tails":
             return counts, counts.estimates(method, confidence)
@@ -124,28 +124,26 @@ def _count(
 def _table(by: str, estimates: dict[Any, Any]) -> Any:
     from rich.table import Table
 
-    from topbin.core.estimate import RANGE_ONLY
-
     columns = "α", "interval", "bound", "unlabeled", "positives", "alarms"
     table = Table(visible(by), *columns, box=None)
     for group, e in estimates.items():
         low, high = e.interval
-        point = "a range only" if e.worth_p < RANGE_ONLY else f"{e.alpha:.3f}"
+        point = "a range only" if e.headline.kind == "range" else f"{e.alpha:.3f}"
         table.add_row(
-            visible(_name(group)), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
+            visible(_group_name(group)), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
             f"{e.n_u:,}", f"{e.n_p:,}", ", ".join(alarm.code for alarm in e.alarms),
         )  # fmt: skip
     return table
 
 
-def _name(group: Any) -> str:
+def _group_name(group: Any) -> str:
     return "blank" if group is None else str(group)
 
 
 def _plain(counts: Any, estimates: Mapping[Any, Any]) -> Mapping[str, Any]:
     shared = {"labels": counts.labels.note, "notes": list(counts.notes)}
     if counts.columns.by is None:
-        estimate = estimates[None].to_dict()
-        return {**estimate, **shared, "notes": [*estimate["notes"], *counts.notes]}
-    groups = [{"group": _name(group), **e.to_dict()} for group, e in estimates.items()]
+        whole = estimates[None].to_dict()
+        return {**whole, **shared, "notes": [*whole["notes"], *counts.notes]}
+    groups = [{"group": _group_name(group), **e.to_dict()} for group, e in estimates.items()]
     return {"by": counts.columns.by, **shared, "groups": groups}

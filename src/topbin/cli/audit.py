@@ -19,11 +19,13 @@ from topbin.cli.verb import (
     Verb,
     flag,
     json_option,
-    option,
     path_argument,
     screen,
+    verb_option,
     write_json,
 )
+from topbin.core.formatting import line
+from topbin.core.options import Request
 
 if TYPE_CHECKING:
     from topbin.evaluate.audit import AuditResult
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from topbin.job.audits.review import Review
     from topbin.job.audits.rows import ProxyGain
 
-ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
 ACTS = {"n", "plan", "labels", "refit"}  # options without which proxies are only added
@@ -56,7 +57,7 @@ LISTED = (
     "not for α."
 )
 where_option = partial(
-    option,
+    verb_option,
     "--where",
     about="Among all unlabeled rows, or among those with the highest scores.",
     default="anywhere",
@@ -67,22 +68,26 @@ where_option = partial(
 @click.command(cls=Verb)
 @path_argument("run")
 @again_options
-@option("--n", "Draw", "Rows to draw.", default=100)
+@verb_option("--n", "Draw", "Rows to draw.", default=100)
 @where_option(group="Draw")
 @flag(
     "--stratified", "Draw", "Draw equally many rows from each group of similar scores.", usual=False
 )
-@option(
+@verb_option(
     "--seed", "Draw", "Random seed of the draw.  [default: the next one]", type=SEED, usual=False
 )
-@option("--labels", "Read back", "The file with the answers filled in.", type=PATH)
+@verb_option("--labels", "Read back", "The file with the answers filled in.", type=PATH)
 @flag("--refit", "Read back", REFIT, usual=False)
-@option("--plan", "Plan", PLAN, type=float, is_flag=False, flag_value=WIDTH_ONLY, metavar="[ERROR]")
-@option("--proxy", "Plan", PROXY, multiple=True, usual=False)
-@option("--width", "Plan", "Target width of the interval.", type=float)
-@option("--recall", "Plan", RECALL_HELP, type=float, usual=False)
-@option("-o --output", "Output", "File for the drawn rows.  [default: RUN/audit.csv]", type=PATH)
-@option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
+@verb_option(
+    "--plan", "Plan", PLAN, type=float, is_flag=False, flag_value=WIDTH_ONLY, metavar="[ERROR]"
+)
+@verb_option("--proxy", "Plan", PROXY, multiple=True, usual=False)
+@verb_option("--width", "Plan", "Target width of the interval.", type=float)
+@verb_option("--recall", "Plan", RECALL_HELP, type=float, usual=False)
+@verb_option(
+    "-o --output", "Output", "File for the drawn rows.  [default: RUN/audit.csv]", type=PATH
+)
+@verb_option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
 @flag("--force", "Output", "Replace that file, or earlier answers.")
 @json_option
 def audit(run: Path, as_json: bool, **options: Any) -> None:
@@ -101,34 +106,36 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
     """  # fmt: skip
     if options["labels"] is not None and options["plan"] is not None:
         raise click.UsageError("--labels and --plan cannot both be given; leave one out")
-    show = screen(as_json)
-    gain = _add_proxies(show, run, options) if options["proxy"] else None
-    is_asked = click.get_current_context().get_parameter_source
-    given = {name for name in options if is_asked(name) is COMMANDLINE}
+    show, sources = screen(as_json), named_again(options)
+    gain = _add_proxies(show, run, options["proxy"], sources) if options["proxy"] else None
+    source_of = click.get_current_context().get_parameter_source
+    typed = {name for name in options if source_of(name) is COMMANDLINE}
     plan = options["plan"]
-    if plan is None and options["width"] is not None and given.isdisjoint(NOT_PLANNING):
+    if plan is None and options["width"] is not None and typed.isdisjoint(NOT_PLANNING):
         plan = WIDTH_ONLY
     if plan is not None:
         result: Any = _plan(show, run, plan, options["width"])
-    elif gain is not None and given.isdisjoint(ACTS):
+    elif gain is not None and typed.isdisjoint(ACTS):
         result = gain
     elif options["refit"]:
-        result = _refit(show, run, options)
+        result = _refit(show, run, options, sources)
     elif options["labels"] is not None:
         result = _read_back(show, run, options)
     else:
-        result = _draw(show, run, options)
+        result = _draw(show, run, options, sources)
     if as_json:
         write_json(result)
     if getattr(result, "has_contradiction", False):
         raise SystemExit(PASSED)
 
 
-def _add_proxies(show: Screen, run: Path, options: Mapping[str, Any]) -> "ProxyGain":
+def _add_proxies(
+    show: Screen, run: Path, columns: tuple[str, ...], sources: Request
+) -> "ProxyGain":
     from topbin.job.audits.rows import add_proxies
 
-    gain = add_proxies(run, options["proxy"], sources=named_again(options))
-    show.print(f"proxies         {gain}")
+    gain = add_proxies(run, columns, sources=sources)
+    show.say("proxies", gain)
     return gain
 
 
@@ -136,26 +143,25 @@ def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
     from topbin.job.audits.audit import plan_audit, plan_audit_width, plan_audit_widths
 
     if plan != WIDTH_ONLY:
-        planned = plan_audit(run, plan)
-        show.print(str(planned))
-        return {"n": planned.n}
+        by_error = plan_audit(run, plan)
+        show.print(str(by_error))
+        return {"n": by_error.n}
     if width is None:
         plans = plan_audit_widths(run)
-        for each in plans:
-            show.print(str(each))
+        show.print_lines(map(str, plans))
         return {"plans": plans}
     by_width = plan_audit_width(run, width)
     show.print(str(by_width))
     return by_width
 
 
-def _refit(show: Screen, run: Path, options: Mapping[str, Any]) -> "Refit":
+def _refit(show: Screen, run: Path, options: Mapping[str, Any], sources: Request) -> "Refit":
     from topbin.job.audits.audit import read_answered
     from topbin.job.audits.refit import refit_audit
 
     new = {} if options["labels"] is None else read_answered(options["labels"])
-    learned = refit_audit(run, new, force=options["force"], sources=named_again(options))
-    show.print(f"learned         {learned}")
+    learned = refit_audit(run, new, force=options["force"], sources=sources)
+    show.say("learned", learned)
     return learned
 
 
@@ -169,13 +175,15 @@ def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditRes
     lines = [] if result.verdict is None else result.verdict.lines(str(run))
     lines += audit_lines(result)
     if options["width"] is not None:
-        lines.append(f"width           {judged.progress(options['width'])}")
-    for line in lines:
-        show.print(line)
+        lines.append(line("width", judged.progress(options["width"])))
+    show.print_lines(lines)
     return judged
 
 
-def _draw(show: Screen, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
+def _draw(
+    show: Screen, run: Path, options: Mapping[str, Any], sources: Request
+) -> Mapping[str, str | int]:
+    from topbin.data.write import ANSWER
     from topbin.evaluate.audit.scored import RECALL
     from topbin.job.audits.audit import draw_audit, question, words_of
     from topbin.store.runs import read_result
@@ -184,30 +192,28 @@ def _draw(show: Screen, run: Path, options: Mapping[str, Any]) -> Mapping[str, s
     path = options["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
     where = options["where"] if options["recall"] is None else RECALL
     chosen = {name: options[name] for name in ("stratified", "seed", "force", "tool")}
-    chosen["sources"] = named_again(options)
-    drawn = draw_audit(run, options["n"], path, where=where, **chosen)
+    drawn = draw_audit(run, options["n"], path, where=where, sources=sources, **chosen)
     which = words_of(drawn, where).which
-    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{which}")
+    show.say("wrote", f"{path}: {drawn.n:,} random unlabeled rows{which}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
     if tool is not None:
         todo = "import it, label, export all tasks as JSON to the same name, then:"
-    show.print(f"next            {todo}")
+    show.say("next", todo)
     if (means := question(read_result(run))) is not None:
-        show.print(f"meaning         {means}")
+        show.say("meaning", means)
     more = "" if options["recall"] is None else f" --recall {options['recall']:g}"
-    command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
-    show.print(f"                {command}")
+    show.say("", f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}")
     return {"file": str(path), "rows": drawn.n}
 
 
 @click.command(cls=Verb)
 @path_argument("run")
 @again_options
-@option("--n", "Rows", "Rows to draw, if no draw is open.", default=100)
+@verb_option("--n", "Rows", "Rows to draw, if no draw is open.", default=100)
 @where_option(group="Rows")
 @flag("--candidates", "Rows", LISTED)
-@option("--question", "Page", "What to ask about a row; kept for the next time.")
-@option("--port", "Page", "0: any free one.", default=0, type=click.IntRange(0, 65535))
+@verb_option("--question", "Page", "What to ask about a row; kept for the next time.")
+@verb_option("--port", "Page", "0: any free one.", default=0, type=click.IntRange(0, 65535))
 @flag("--no-browser", "Page", "Only print the address.")
 @json_option
 def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any) -> None:
@@ -227,21 +233,22 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
 
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
     show, token = screen(as_json), secrets.token_urlsafe(24)
-    with open_port(port) as taken:
+    with open_port(port) as server_socket:
         which = {name: options[name] for name in ("n", "where", "candidates", "question")}
         rows = open_review(run, **which, sources=named_again(options))
         app = review_app(rows, token)
-        address, progress = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
+        address = f"http://{HOST}:{server_socket.getsockname()[1]}/{token}/"
+        progress = rows.progress()
         left = progress["total"] - progress["done"]
-        show.print(f"label           {left:,} of {progress['total']:,} rows at")
-        show.print(f"                {address}")
-        show.print(f"question        {rows.question}")
-        show.print("end             Ctrl-C; every answer is saved at once")
+        show.say("label", f"{left:,} of {progress['total']:,} rows at")
+        show.say("", address)
+        show.say("question", rows.question)
+        show.say("end", "Ctrl-C; every answer is saved at once")
         if as_json:
             write_json({"address": address, **progress})
         elif not no_browser:
             webbrowser.open(address)
-        serve(app, taken)
+        serve(app, server_socket)
     _say_goodbye(show, rows, run)
 
 
@@ -253,16 +260,15 @@ def _say_goodbye(show: Screen, rows: "Review", run: Path) -> None:
 
     progress, given = rows.progress(), rows.given
     parts = f"{given['positive']:,} yes, {given['negative']:,} no, {given['unsure']:,} unsure"
-    show.print(f"saved           {given.total():,} answers now ({parts})")
-    show.print(f"in all          {progress['done']:,} of {progress['total']:,} rows have an answer")
+    show.say("saved", f"{given.total():,} answers now ({parts})")
+    show.say("in all", f"{progress['done']:,} of {progress['total']:,} rows have an answer")
     if progress["done"] < progress["total"]:
         kind = f" --where {rows.where}" if rows.where else " --candidates"
         more = "" if rows.where == ANYWHERE else kind
-        show.print(f"next            topbin review {quote(str(run))}{more}")
+        show.say("next", f"topbin review {quote(str(run))}{more}")
     elif rows.where is not None:
         rows.judge()
         result = read_result(run)
-        for line in audit_lines(result):
-            show.print(line)
+        show.print_lines(audit_lines(result))
         if result.audit is not None and result.audit.has_contradiction:
             raise SystemExit(PASSED)

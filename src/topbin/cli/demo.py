@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from topbin.cli.verb import SEED, Verb, json_option, option, output_option, screen, write_json
+from topbin.cli.verb import SEED, Verb, json_option, output_option, screen, verb_option, write_json
 from topbin.core import AlphaEstimate
 from topbin.core.atomic import new_file
 from topbin.job.fit import fit
@@ -19,7 +19,19 @@ from topbin.learn.classifiers import AlphaEstimator
 from topbin.mpe import METHODS, estimate_alpha
 from topbin.show import ScoreDisplay, TopBinDisplay
 
-Timed = tuple[AlphaEstimate, float]  # and the seconds that it took
+
+@dataclass(frozen=True)
+class Timed:
+    """What a method says, and the seconds that it took."""
+
+    estimate: AlphaEstimate
+    seconds: float
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the point is outside the interval that the counts allow."""
+        low, high = self.estimate.interval or (0.0, 1.0)
+        return not low <= self.estimate.alpha <= high
 
 
 @dataclass(frozen=True)
@@ -46,8 +58,8 @@ DATA = {
 
 
 @click.command(cls=Verb)
-@option("--data", "Data", "Which set.", default="cancer", type=click.Choice(list(DATA)))
-@option("--seed", "Data", "Which of the positives are labeled.", default=0, type=SEED)
+@verb_option("--data", "Data", "Which set.", default="cancer", type=click.Choice(list(DATA)))
+@verb_option("--seed", "Data", "Which of the positives are labeled.", default=0, type=SEED)
 @output_option(
     "Folder for the report, the candidates and the pictures.",
     default=Path("demo"),
@@ -75,19 +87,20 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
     show.print(as_table(rows, truth), soft_wrap=False)
     result = fit(frame, label, seed=seed)
     show.print(result.summary())
-    show.print(f"truth           {truth:.3f} of the unlabeled are {chosen.are}")
+    show.say("truth", f"{truth:.3f} of the unlabeled are {chosen.are}")
     # The run folder first: it refuses a folder of files that are not a run's.
-    for path in [result.save(output, force=True) / "report.html", *draw(result.classifier, output)]:
-        show.print(f"wrote           {path}")
+    report = result.save(output, force=True) / "report.html"
+    for path in [report, *save_pictures(result.classifier, output)]:
+        show.say("wrote", path)
     if as_json:
-        told_all = [
-            {**one.to_dict(), "error": one.alpha - truth, "seconds": seconds}
-            for one, seconds in rows
+        records = [
+            {**row.estimate.to_dict(), "error": row.estimate.alpha - truth, "seconds": row.seconds}
+            for row in rows
         ]
-        write_json({"truth": truth, "methods": told_all, "estimate": result.estimate.to_dict()})
+        write_json({"truth": truth, "methods": records, "estimate": result.estimate.to_dict()})
 
 
-def hide_labels(seed: int, chosen: Bundled = DATA["cancer"]) -> tuple[Any, float]:
+def hide_labels(seed: int, chosen: Bundled) -> tuple[Any, float]:
     """A table in which some positives are marked, and the share hidden among the rest."""
     from sklearn import datasets
 
@@ -110,7 +123,7 @@ def every_method(X: NDArray[Any], s: NDArray[Any]) -> list[Timed]:
         else:
             scored = ranked if method.needs == "tails" else probable
             estimate = estimate_alpha(scored.evidence_, method=name)
-        rows.append((estimate, round(perf_counter() - start, 3)))
+        rows.append(Timed(estimate, round(perf_counter() - start, 3)))
     return rows
 
 
@@ -123,22 +136,19 @@ def as_table(rows: list[Timed], truth: float) -> Table:
     table = Table(title=f"α by method; truth {truth:.3f}", title_justify="left")
     for column in ("method", "α", "95 % interval", "error", "seconds"):
         table.add_column(column, justify="left" if column == "method" else "right")
-    for one, seconds in rows:
-        interval = "–" if one.interval is None else "{:.3f} – {:.3f}".format(*one.interval)
-        figures = f"{one.alpha - truth:+.3f}", f"{seconds:.1f}"
-        table.add_row(one.method, f"{one.alpha:.3f}{_outside(one)}", interval, *figures)
-    if any(_outside(one) for one, _ in rows):
+    for row in rows:
+        est = row.estimate
+        interval = "–" if est.interval is None else "{:.3f} – {:.3f}".format(*est.interval)
+        figures = f"{est.alpha - truth:+.3f}", f"{row.seconds:.1f}"
+        point = f"{est.alpha:.3f}{' *' * row.is_outside}"
+        table.add_row(est.method, point, interval, *figures)
+    if any(row.is_outside for row in rows):
         table.caption = "* outside the interval that the counts allow"
         table.caption_justify = "left"
     return table
 
 
-def _outside(one: AlphaEstimate) -> str:
-    low, high = one.interval or (0.0, 1.0)
-    return "" if low <= one.alpha <= high else " *"
-
-
-def draw(classifier: Any, output: Path) -> list[Path]:
+def save_pictures(classifier: Any, output: Path) -> list[Path]:
     """Both pictures, as files."""
     matplotlib.use("Agg")
     both = TopBinDisplay.from_estimator(classifier), ScoreDisplay.from_estimator(classifier)

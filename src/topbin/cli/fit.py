@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.options import engine_from, engine_options, given, request_options
 from topbin.cli.verb import (
     PASSED,
     Screen,
     Verb,
     json_option,
     max_alpha_option,
-    option,
     output_option,
     screen,
     sources_argument,
+    verb_option,
     write_json,
 )  # fmt: skip
 from topbin.core.atomic import read_file
-from topbin.core.errors import InputError
-from topbin.core.errors import option as named
-from topbin.core.formatting import counted, figure
+from topbin.core.errors import InputError, option
+from topbin.core.formatting import counted, figure, line
 from topbin.core.optional import keep_freed_memory
 from topbin.core.options import Request, Rows, options, read_request
 from topbin.engines.engine import Engine, check_engine
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
 DATA_OPTIONS = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
-MOST = 1 << 20  # bytes of a file of settings
-further = partial(option, group="Output", usual=False)
+CONFIG_BYTES = 1 << 20  # of a file of settings, at most
+further = partial(verb_option, group="Output", usual=False)
 
 
 @click.command(cls=Verb)
@@ -94,12 +93,12 @@ def fit(
     if max_alpha is not None and request.labeling.labeled_by:
         raise InputError(
             "TB126",
-            f"{named('max_alpha')} needs an interval, and {named('labeled_by')} gives none; leave "
-            "one out.",
+            f"{option('max_alpha')} needs an interval, and {option('labeled_by')} gives none; "
+            "leave one out.",
         )
     if dry_run:
         outlook = rehearse(show, request, values, is_timed=True)
-        show.print("dry run         nothing was written")
+        show.say("dry run", "nothing was written")
         return write_json(outlook) if as_json else None
     is_new = _work(show, output, request, values, force=force, resume=resume)
     from topbin.show.screen import summarize
@@ -109,24 +108,25 @@ def fit(
     show.print(summarize(answer, run=str(output)))
     if answer.stopped:
         more = ", without --time-limit or with a larger one" * ("time limit" in answer.stopped)
-        show.print(f"to go on        the same command with --resume{more}")
-    wrote = "wrote           " if is_new else "left as it was  "
-    show.print(f"{wrote}{output}/report.html and {output}/candidates.csv")
+        show.say("to go on", f"the same command with --resume{more}")
+    wrote = "wrote" if is_new else "left as it was"
+    show.say(wrote, f"{output}/report.html and {output}/candidates.csv")
     if as_json:
         write_json({"schema": SCHEMA, **answer.to_dict()})
-    low = _low_end(answer)
-    if max_alpha is not None and low > max_alpha:
-        show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
-        raise SystemExit(PASSED)
+    if max_alpha is not None:
+        _check_threshold(show, answer, max_alpha)
 
 
-def _low_end(answer: "Answer") -> float:
-    """The low end of the interval of what was asked for; its point, if there is no interval."""
+def _check_threshold(show: Screen, answer: "Answer", max_alpha: float) -> None:
+    """Exit 3 if the interval lies above this; or the point, if there is no interval."""
     novel, estimate = answer.novel, answer.estimate
-    interval, point = (
-        (estimate.interval, estimate.alpha) if novel is None else (novel.interval, novel.share)
-    )
-    return float(point if interval is None else interval[0])
+    interval, low = estimate.interval, estimate.alpha
+    if novel is not None:
+        interval, low = novel.interval, novel.share
+    low = low if interval is None else interval[0]
+    if low > max_alpha:
+        show.say("threshold", f"the interval begins at {figure(low)}, above {max_alpha:g}")
+        raise SystemExit(PASSED)
 
 
 @click.command(cls=Verb)
@@ -145,7 +145,7 @@ def doctor(source: tuple[str, ...], as_json: bool, **values: Any) -> None:
       topbin doctor --positives known.csv --unlabeled rest.csv
     """  # fmt: skip
     show = screen(as_json)
-    outlook = rehearse(show, request_of(source, None, values), {"engine": None}, is_timed=False)
+    outlook = rehearse(show, request_of(source, None, values), {}, is_timed=False)
     if as_json:
         write_json(outlook)
 
@@ -175,10 +175,11 @@ def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str
 
 def _read_config(path: Path, *, has_sql: bool) -> Mapping[str, Any]:
     """The settings of a file; a query in it is not run, unless it is given again."""
-    is_stream = path.is_relative_to("/dev")  # which only the user's own shell names
     try:
-        # The settings of a received run may be a pipe that never ends.
-        content = path.read_bytes() if is_stream else read_file(Path(os.path.realpath(path)), MOST)
+        if path.is_relative_to("/dev"):  # which only the user's own shell names
+            content = path.read_bytes()
+        else:  # the settings of a received run may be a pipe that never ends
+            content = read_file(Path(os.path.realpath(path)), CONFIG_BYTES)
         settings = tomllib.loads(content.decode())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError("TB008", f'"{path}" cannot be read as TOML: {error}.') from error
@@ -186,7 +187,7 @@ def _read_config(path: Path, *, has_sql: bool) -> Mapping[str, Any]:
         raise InputError(
             "TB113",
             f'"{path}" has a query, and a query in a file of settings is never run. If you trust '
-            f"it, give it again: {named('sql', settings['sql'])}",
+            f"it, give it again: {option('sql', settings['sql'])}",
         )
     return settings
 
@@ -197,14 +198,14 @@ def _check_named(rows: Rows) -> None:
     positives, unlabeled = rows.positives or (), rows.unlabeled or ()
     values = {"label": [label] if label else [], "positives": positives, "unlabeled": unlabeled}
     for name, value in values.items():
-        for one in value:
-            if one.startswith("--"):
-                raise click.UsageError(f"--{name} has no value: it is followed by {one}")
+        for word in value:
+            if word.startswith("--"):
+                raise click.UsageError(f"--{name} has no value: it is followed by {word}")
     if source and label and not (positives or unlabeled):
         return
     if positives and unlabeled and not (source or label):
         return
-    seen_options = [f"--{n} {shlex.quote(one)}" for n, value in values.items() for one in value]
+    seen_options = [f"--{n} {shlex.quote(word)}" for n, value in values.items() for word in value]
     more = [f"and {len(source) - SHOWN:,} more"] if len(source) > SHOWN else []
     words = " ".join([*map(shlex.quote, source[:SHOWN]), *more, *seen_options])
     seen = f"seen: {words}" if words else "seen: neither"
@@ -233,11 +234,11 @@ def _work(
 
     if not resume:
         check_room(output, force=force)  # before a pass over large files
-    with open_engine(values, request) as engine, ExitStack() as held:
+    with engine_from(values, request) as engine, ExitStack() as held:
         open_folder = partial(open_run, output, request, force=force, resume=resume)
         data, run = _read(show, request, engine, lambda: held.enter_context(open_folder()))
         if read_finished(run, data):
-            show.print("kept            everything: the run was complete")
+            show.say("kept", "everything: the run was complete")
             remove_steps(run)
             return False
         result = _run(show, run, data, open_steps(run, data), engine)
@@ -256,18 +257,16 @@ def _read(
     """
     from topbin.job.labeled import check_folders, has_images
     from topbin.job.prepare import prepare
-    from topbin.show.screen import shown
+    from topbin.show.screen import progress_on
 
     run = None
     if has_images(request):
         check_folders(request)
         run = opened()
-        with shown(show) as tell:
-            data = prepare(request, engine=engine, folder=run.folder, tell=tell)
-    else:
-        data = prepare(request, engine=engine)
-    for line in data.lines():  # before any work: labels, columns left out, likely leaks
-        show.print(line)
+    folder = None if run is None else run.folder
+    with progress_on(show) as tell:
+        data = prepare(request, engine=engine, folder=folder, tell=tell)
+    show.print_lines(data.lines())  # before any work: labels, columns left out, likely leaks
     return data, run or opened()
 
 
@@ -280,21 +279,19 @@ def rehearse(
     from topbin.show.screen import in_words
     from topbin.store.answer import plain
 
-    with open_engine(values, request) as engine:
+    with engine_from(values, request) as engine:
         data = prepare(request, engine=engine)
     rows = f"{counted(data.labels.n_p, 'positive')}, {data.n_u:,} unlabeled"
     size = " × ".join(f"{n:,}" for n in data.X.shape)
-    lines = [*data.lines(), f"rows            {rows}; the models read {size} numbers"]
-    for line in lines:
-        show.print(line)
+    lines = [*data.lines(), line("rows", f"{rows}; the models read {size} numbers")]
+    show.print_lines(lines)
     checkup = check_up(data)
     outlook = {"data": plain(data.about), "read": lines, **plain(checkup)}
-    for line in checkup.lines():
-        show.print(line)
+    show.print_lines(checkup.lines())
     if is_timed:
         outlook["seconds"] = foresee(data)
-        words = f"about {in_words(outlook['seconds'])}, from one model that was fitted now"
-        show.print(f"time            {words}")
+        seconds = in_words(outlook["seconds"])
+        show.say("time", f"about {seconds}, from one model that was fitted now")
     return outlook
 
 
@@ -303,13 +300,13 @@ def _run(
 ) -> "Result":
     from topbin.job.fit import fit_prepared
     from topbin.job.models import kept_sentence
-    from topbin.show.screen import shown
+    from topbin.show.screen import progress_on
 
     if run.resumed:
         names = list(steps)
         run.log({"stage": "resumed", "kept": names})
-        show.print(f"kept            {kept_sentence(names, by_net=data.by_net)}")
-    with shown(show) as tell_screen:
+        show.say("kept", kept_sentence(names, by_net=data.by_net))
+    with progress_on(show) as tell_screen:
 
         def tell(event: Any) -> None:
             logged = {"stage": event.stage, "done": event.done, "total": event.total}

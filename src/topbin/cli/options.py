@@ -7,10 +7,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from topbin.cli.verb import Command, option, sources_argument
+from topbin.cli.verb import Command, sources_argument, verb_option
 from topbin.core.options import Names, Option, Request, options, read_request
-from topbin.engines.engine import ENGINES
-from topbin.engines.engine import open_engine as open_by_name
+from topbin.engines.engine import ENGINES, open_engine
 
 TITLES = {
     "rows": "Rows and labels", "read": "How rows are read", "labeling": "If labels are not random",
@@ -28,7 +27,7 @@ def request_options(*names: str, usual: bool = True) -> Callable[[Command], Comm
 
     def add(command: Command) -> Command:
         known = [each for each in options() if each.name not in NOT_HERE]
-        for each in reversed([one for one in known if one.name in names or not names]):
+        for each in reversed([each for each in known if each.name in names or not names]):
             command = click_option(each, usual=usual if names else each.usual)(command)
         return command
 
@@ -48,7 +47,7 @@ def click_option(each: Option, *, usual: bool) -> Callable[[Command], Command]:
         settings["type"] = each.plain  # its limits are checked with all others
     about = each.help + (f"  [default: {each.shown_default}]" if each.shown_default else "")
     names = f"--{each.name.replace('_', '-')} {each.name}"
-    return option(names, TITLES[each.place], about, **settings)
+    return verb_option(names, TITLES[each.place], about, **settings)
 
 
 def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]
     chosen = {n: v for n, v in values.items() if n in known and v is not None and v != ()}
     for name, value in chosen.items():
         if known[name].kind == Names:  # those of files are not cut at commas
-            cut = (part.strip() for one in value for part in one.split(","))
+            cut = (part.strip() for text in value for part in text.split(","))
             chosen[name] = list(value if known[name].any else filter(None, cut))
     return chosen
 
@@ -69,7 +68,7 @@ def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]
 def again_options(command: Command) -> Command:
     """What a run was made from, to be named again where its folder cannot vouch for it."""
     about = "The query that the run was made from, if it was: a query in a folder is never run."
-    command = option("--sql", TITLES["read"], about, usual=False)(command)
+    command = verb_option("--sql", TITLES["read"], about, usual=False)(command)
     named = (name for name in AGAIN if name != "sql")
     return sources_argument()(request_options(*named, usual=False)(command))
 
@@ -86,7 +85,7 @@ def engine_options(
     about = about or next(each.help for each in options() if each.name == "engine")
 
     def add(command: Command) -> Command:
-        named = partial(option, group="Engine", usual=usual)
+        named = partial(verb_option, group="Engine", usual=usual)
         for engine in reversed(ENGINES.values()):
             if engine.option:
                 cluster = {"about": engine.help, "metavar": engine.metavar}
@@ -97,9 +96,9 @@ def engine_options(
     return add
 
 
-def open_engine(
+def engine_from(
     values: Mapping[str, Any], request: Request | None = None
 ) -> AbstractContextManager[Any]:
     """The engine that the options name, or the request; `local` if they name none."""
-    name = values["engine"] or (request and request.budget.engine) or "local"
-    return open_by_name(name, values.get(ENGINES[name].option or ""))
+    name = values.get("engine") or (request and request.budget.engine) or "local"
+    return open_engine(name, values.get(ENGINES[name].option or ""))

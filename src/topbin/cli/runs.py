@@ -8,7 +8,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import Verb, flag, json_option, option, path_argument, screen, write_json
+from topbin.cli.verb import Verb, flag, json_option, path_argument, screen, verb_option, write_json
 from topbin.core.formatting import counted
 
 COMPLETE = "_TOPBIN_COMPLETE"  # the variable in which the shell asks
@@ -36,13 +36,12 @@ def inspect(folder: Path, as_json: bool) -> None:
         content, lines = about.to_dict(), about.lines()
     if as_json:
         return write_json(content)
-    for line in lines:
-        screen().print(line)
+    screen().print_lines(lines)
 
 
 @click.command(cls=Verb)
 @path_argument("run")
-@option(
+@verb_option(
     "--candidates",
     "Rows",
     "List so many rows in candidates.csv; nothing is fitted again.",
@@ -59,20 +58,21 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
     """  # fmt: skip
     from topbin.job.files import write_report
 
+    show = screen(as_json)
     if candidates is not None:
         from topbin.job.audits.rows import list_rows
 
         listed = list_rows(run, candidates, sources=named_again(named))
-        screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")
+        show.say("wrote", f"{run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)
-    screen(as_json).print(f"wrote           {path}")
+    show.say("wrote", path)
     if as_json:
         write_json({"report": str(path)})
 
 
 @click.command(cls=Verb)
 @path_argument("run")
-@option(
+@verb_option(
     "--mlflow folder",
     "Output",
     "Folder that MLflow loads and serves; MLflow is not needed to write it.",
@@ -94,9 +94,9 @@ def export(run: Path, folder: Path, force: bool, as_json: bool) -> None:
 
     mlflow_folder.write_mlflow(run, folder, force=force)
     show, module = screen(as_json), mlflow_folder.__name__
-    show.print(f"wrote           {folder}: a model for MLflow, without code and without pickle")
-    show.print(f"MLflow runs     {module}, a module of the topbin that is installed there, and")
-    show.print("                without --env-manager local also pip, on requirements.txt")
+    show.say("wrote", f"{folder}: a model for MLflow, without code and without pickle")
+    show.say("MLflow runs", f"{module}, a module of the topbin that is installed there, and")
+    show.say("", "without --env-manager local also pip, on requirements.txt")
     if as_json:
         write_json({"mlflow": str(folder), "loader_module": module})
 

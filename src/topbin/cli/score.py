@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
-from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.options import engine_from, engine_options, given, request_options
 from topbin.cli.verb import (
     PASSED,
     Verb,
     flag,
     json_option,
-    option,
     output_option,
     path_argument,
     screen,
     sources_argument,
+    verb_option,
     write_json,
 )
 from topbin.core.formatting import counted
@@ -56,10 +56,10 @@ def score(
     """  # fmt: skip
     keep_freed_memory()
     from topbin.job.score import score_files, score_table
-    from topbin.store.scorer import fitted_rows
+    from topbin.store.sources import fitted_rows_note
 
     show, read = screen(as_json), Read(**given(options, "read"))
-    doubt = fitted_rows(run, source)
+    seen = filter(None, [fitted_rows_note(run, source)])
     if options["engine"] is None:
         why = options["why"]
         done = score_table(run, source, output, read=read, force=force, why=why, tell=show.print)
@@ -67,20 +67,18 @@ def score(
         summary: dict[str, Any] = {"rows": done.rows, "output": output}
     else:
         _check_for_engine(options, output)
-        with open_engine(options) as engine:
+        with engine_from(options) as engine:
             done = score_files(
                 engine, run, source, output, read=read, force=force, skip_bad=options["skip_bad"]
             )
         before = f", {done.before:,} of them from before" if done.before else ""
         wrote = f"{counted(done.rows)} into {counted(done.files, 'file')} in {output}{before}"
         summary = {"rows": done.rows, "files": done.files, "before": done.before, "output": output}
-    for note in done.notes:
-        show.print(f"note            {note}")
-    show.print(f"scored          {wrote}")
-    if doubt is not None:
-        show.print(f"note            {doubt}")
+    notes = [*done.notes, *seen]
+    for note in notes:
+        show.say("note", note)
+    show.say("scored", wrote)
     if as_json:
-        notes = [*done.notes, *([] if doubt is None else [doubt])]
         write_json({**summary, "notes": notes} if notes or options["engine"] else summary)
 
 
@@ -89,7 +87,9 @@ def _check_for_engine(options: Mapping[str, Any], output: str) -> None:
     from topbin.data.paths import is_address
 
     if options["why"]:
-        raise click.UsageError("--why works without --engine; score the rows in question alone")
+        raise click.UsageError(
+            "--why cannot be combined with --engine; score only those rows without --engine"
+        )
     if options["embeddings"]:
         raise click.UsageError("--embeddings works without --engine, or as a column of the files")
     if is_address(output):
@@ -99,10 +99,10 @@ def _check_for_engine(options: Mapping[str, Any], output: str) -> None:
 @click.command(cls=Verb)
 @path_argument("run")
 @sources_argument(required=True)
-@option("--time", "Periods", "The column of dates or numbers.", required=True)
-@option("--every", "Periods", EVERY, default="week", metavar="day|week|month|NUMBER")
-@option("--risk", "Periods", FALSE_ALARM, type=float, default=RISK)
-@option(
+@verb_option("--time", "Periods", "The column of dates or numbers.", required=True)
+@verb_option("--every", "Periods", EVERY, default="week", metavar="day|week|month|NUMBER")
+@verb_option("--risk", "Periods", FALSE_ALARM, type=float, default=RISK)
+@verb_option(
     "--confidence", "Periods", "Confidence level of the intervals.", type=float, default=CONFIDENCE
 )
 @output_option("The folder of the watch; with the same one, new files add to it.")
@@ -121,14 +121,13 @@ def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **opt
     from topbin.store.answer import plain
 
     show, read = screen(as_json), Read(**given(options, "read"))
-    asked = {name: options[name] for name in ("time", "every", "risk", "confidence")}
-    with open_engine(options) as engine:
-        done = watch_rows(run, list(source), output=output, read=read, engine=engine, **asked)
-    for line in done.lines():
-        show.print(line)
-    show.print(f"wrote           {output}/watch.html and {output}/periods.jsonl")
+    settings = {name: options[name] for name in ("time", "every", "risk", "confidence")}
+    with engine_from(options) as engine:
+        done = watch_rows(run, list(source), output=output, read=read, engine=engine, **settings)
+    show.print_lines(done.lines())
+    show.say("wrote", f"{output}/watch.html and {output}/periods.jsonl")
     if as_json:
-        new = [one for one in done.periods if one.start in done.new]
+        new = [period for period in done.periods if period.start in done.new]
         write_json({"periods": plain(new), "alarms": plain(done.alarms), "notes": done.notes})
     if done.alarms:
         raise SystemExit(PASSED)

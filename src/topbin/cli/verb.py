@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from inspect import cleandoc
@@ -17,7 +17,7 @@ from rich.console import Console
 
 from topbin.cli import EXIT_CODES
 from topbin.core.errors import TopbinError
-from topbin.core.formatting import visible
+from topbin.core.formatting import line, visible
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
@@ -37,17 +37,19 @@ class Grouped(click.Option):
         self.group, self.usual = group, usual
 
 
-def option(names: str, group: str, about: str, **settings: Any) -> Callable[[Command], Command]:
+def verb_option(
+    names: str, group: str, about: str, **settings: Any
+) -> Callable[[Command], Command]:
     """An option under a heading of the help, which shows its default; names as "-o --output"."""
     shown: Any = {"cls": Grouped, "group": group, "help": about, "show_default": True}
     return click.option(*names.split(), **shown, **settings)
 
 
-flag = partial(option, is_flag=True)
+flag = partial(verb_option, is_flag=True)
 path_argument = partial(click.argument, type=click.Path(path_type=Path))
 sources_argument = partial(click.argument, "source", nargs=-1, type=click.Path())
 max_alpha_option = partial(
-    option, "--max-alpha", "Output", type=click.FloatRange(0, 1), usual=False
+    verb_option, "--max-alpha", "Output", type=click.FloatRange(0, 1), usual=False
 )
 json_option = flag("--json as_json", "Output", "Only JSON on standard output.")
 
@@ -56,7 +58,7 @@ def output_option(about: str, **settings: Any) -> Callable[[Command], Command]:
     """`-o`: where the verb writes; it must be given if there is no default."""
     # To click, a default of None is a default, and nothing would be missing.
     usual = {"type": click.Path(path_type=Path), "required": "default" not in settings}
-    return option("-o --output", "Output", about, **(usual | settings))
+    return verb_option("-o --output", "Output", about, **(usual | settings))
 
 
 def _debug(ctx: click.Context, _: Any, value: bool) -> None:
@@ -82,9 +84,9 @@ class Verb(click.Command):
         about = "Show the traceback of an error."
         eager("--debug", about=about, usual=not is_long, callback=_debug)(self)
         if is_long:
-            for each in (one for one in self.params if one.name == "as_json"):
+            for each in (param for param in self.params if param.name == "as_json"):
                 each.usual = False  # type: ignore[attr-defined]
-            count = sum(isinstance(one, click.Option) for one in self.params)
+            count = sum(isinstance(param, click.Option) for param in self.params)
             eager("--help-all", about=f"Show all {count} options.", callback=_show_all)(self)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -141,6 +143,15 @@ class Screen(Console):
     def print(self, *objects: Any, **settings: Any) -> None:
         """Print; control characters are shown as escapes."""
         super().print(*(visible(o) if isinstance(o, str) else o for o in objects), **settings)
+
+    def print_lines(self, lines: Iterable[str]) -> None:
+        """Print each on a line of its own."""
+        for text in lines:
+            self.print(text)
+
+    def say(self, name: str, text: object) -> None:
+        """Print what there is to say about something, in a column beside its name."""
+        self.print(line(name, text))
 
 
 def screen(as_json: bool = False, quiet: bool = False) -> Screen:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from topbin.core.formatting import counted, figure, range_ends
+from topbin.core.formatting import counted, figure, line, low_to_high, range_ends
 from topbin.core.posterior import AlphaPosterior
 
 # With fewer known positives than this, only a range is shown: for a true α of .5 the point was
@@ -17,6 +17,7 @@ RANGE_ONLY, FEW_POSITIVES = 25, 100
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Interval = tuple[Share, Share]
 Bias = Literal["up", "down", "either"]
+NO_ALARMS = "no alarms (this does not prove the estimate right)"
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
 INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
 IF_ALIKE = "if the labeled positives are like the others"
@@ -31,13 +32,14 @@ class AlarmKind:
     """What an alarm with some code means.
 
     `doubt` follows a headline that cannot stand without it. `wrong` says why α cannot be
-    trusted, and `high` why it can only be too high.
+    trusted, and `high` why it can only be too high. `meaning` is what the report says of it.
     """
 
     remedy: str = AUDIT
     doubt: str = ""
     wrong: str = ""
     high: str = ""
+    meaning: str = ""
 
 
 _NOT_INDEPENDENT = AlarmKind(
@@ -52,36 +54,100 @@ ALARMS = {
         remedy=FIX,
         doubt="a column seems to leak the label, so the share is likely higher",
         wrong="a column seems to leak the label",
+        meaning="A column that was filled in because of the label makes all other rows look "
+        "negative.",
     ),
-    "group-column": _NOT_INDEPENDENT,
-    "near-copies": _NOT_INDEPENDENT,
-    "repeated-rows": AlarmKind(remedy=FIX, wrong="many rows are copies of others"),
+    "group-column": replace(
+        _NOT_INDEPENDENT,
+        meaning="Models that score a row have seen other rows of the same group, so known "
+        "positives score too high and hidden ones too low.",
+    ),
+    "near-copies": replace(
+        _NOT_INDEPENDENT,
+        meaning="Models that score a visit have seen the other visits of the same patient, so "
+        "known positives score too high and hidden ones too low.",
+    ),
+    "repeated-rows": AlarmKind(
+        remedy=FIX,
+        wrong="many rows are copies of others",
+        meaning="Models that score a row have seen a copy of it, so known positives score too "
+        "high; interval and bound, which count every copy, are too narrow.",
+    ),
     "biased-labels": AlarmKind(
         doubt="the labels do not look random, so the share is likely higher",
         wrong="the labels do not look random, so that α is likely higher",
+        meaning="Some kinds of positives are labeled more often than others; those that are rarely "
+        "labeled are then undercounted.",
     ),
-    "lower-scores": AlarmKind(remedy=MORE, wrong="known positives score lower than unlabeled rows"),
-    "reversed-scores": AlarmKind(remedy=FIX, wrong="the scores seem to be reversed"),
+    "lower-scores": AlarmKind(
+        remedy=MORE,
+        wrong="known positives score lower than unlabeled rows",
+        meaning="Known positives look like rows that are not positive, so the share is not to be "
+        "trusted.",
+    ),
+    "reversed-scores": AlarmKind(
+        remedy=FIX,
+        wrong="the scores seem to be reversed",
+        meaning="Known positives have the lowest scores: the scores seem to be reversed.",
+    ),
     "indistinguishable": AlarmKind(
-        remedy=MORE, wrong="nothing separates known positives from unlabeled rows"
+        remedy=MORE,
+        wrong="nothing separates known positives from unlabeled rows",
+        meaning="The features do not separate positives from unlabeled rows.",
     ),
-    "methods-disagree": AlarmKind(wrong="methods that read the same scores disagree"),
-    "no-flat-top": AlarmKind(wrong="no group of rows looks purely positive"),
+    "methods-disagree": AlarmKind(
+        wrong="methods that read the same scores disagree",
+        meaning="Different ways to read the same scores give different answers: methods that trust "
+        "one top bin err upward if it is not pure, others either way.",
+    ),
+    "no-flat-top": AlarmKind(
+        wrong="no group of rows looks purely positive",
+        meaning="No group of top rows looks purely positive, or only clear cases are labeled.",
+    ),
     "unlike-prior": AlarmKind(
-        wrong="the classes overlap unlike those of all data sets seen before"
+        wrong="the classes overlap unlike those of all data sets seen before",
+        meaning="The interval was learned from other data sets, and none of them is like these "
+        "rows.",
     ),
-    "outside-interval": AlarmKind(wrong="the point is outside the interval"),
-    "diverged": AlarmKind(remedy=FIX, wrong="training failed"),
+    "outside-interval": AlarmKind(
+        wrong="the point is outside the interval",
+        meaning="The method's point and the counts contradict each other.",
+    ),
+    "diverged": AlarmKind(
+        remedy=FIX,
+        wrong="training failed",
+        meaning="Training failed and was stopped; an earlier state of the model was used.",
+    ),
     "shared-rows": AlarmKind(
-        remedy=FIX, high="known positives seem to be among the unlabeled rows too"
+        remedy=FIX,
+        high="known positives seem to be among the unlabeled rows too",
+        meaning="Some known positives seem to be listed again as unlabeled.",
     ),
-    "near-one": _NOTHING_LEARNED,
-    "alpha-near-one": _NOTHING_LEARNED,
-    "above-bound": AlarmKind(high="the point is above the bound"),
-    "steep-start": AlarmKind(remedy=MORE, high="the rows are too few for so many columns"),
-    "few-positives": AlarmKind(remedy=MORE),
-    "tiny-bin": AlarmKind(remedy=MORE),
-    "ties": AlarmKind(remedy=MORE),
+    "near-one": replace(
+        _NOTHING_LEARNED,
+        meaning="Either nearly all rows are positive, or the model cannot separate the classes.",
+    ),
+    "alpha-near-one": replace(
+        _NOTHING_LEARNED,
+        meaning="During training, the model did not yet separate positives from the rest.",
+    ),
+    "above-bound": AlarmKind(
+        high="the point is above the bound",
+        meaning="The point counts rows as positive that the known positives do not account for.",
+    ),
+    "steep-start": AlarmKind(
+        remedy=MORE,
+        high="the rows are too few for so many columns",
+        meaning="Hardly any positive is unlabeled, or too few rows have too many columns.",
+    ),
+    "few-positives": AlarmKind(
+        remedy=MORE,
+        meaning="With few known positives the estimate moves a lot from sample to sample.",
+    ),
+    "tiny-bin": AlarmKind(remedy=MORE, meaning="The estimate is based on very few rows."),
+    "ties": AlarmKind(
+        remedy=MORE, meaning="Many rows share a score, so they cannot be ranked against each other."
+    ),
 }
 UNNAMED = AlarmKind()  # of a code that is not in the table
 
@@ -101,8 +167,25 @@ class Alarm:
     bias: Bias
     column: str | None = None
 
+    @property
+    def kind(self) -> AlarmKind:
+        """What its code means."""
+        return ALARMS.get(self.code, UNNAMED)
+
     def __str__(self) -> str:
         return f"{self.code}: {self.message} (estimate may be {DIRECTION[self.bias]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What leads the answer: the point, the bound, or with few positives only a range.
+
+    `alpha` is the point or the bound, and `interval` what there is to show beside it.
+    """
+
+    kind: Literal["point", "bound", "range"]
+    alpha: Share
+    interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +227,8 @@ class AlphaEstimate:
 
     def _repr_html_(self) -> str:
         """In a notebook: the interval on a scale from 0 to 1, and the summary below."""
-        first, second, *rest = (escape(line) for line in self.summary().splitlines())
-        cells = (re.split(" {2,}", line, maxsplit=1) for line in rest)
+        first, second, *rest = map(escape, self.summary().splitlines())
+        cells = (re.split(" {2,}", text, maxsplit=1) for text in rest)
         left = 'style="text-align:left"'
         rows = "".join(f"<tr><th {left}>{a}</th><td {left}>{b}</td></tr>" for a, b in cells)
         return f"<p>{first}<br>{second}</p>{self._scale()}<table>{rows}</table>"
@@ -171,11 +254,25 @@ class AlphaEstimate:
         >>> AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe").in_short
         'α = 0.250'
         """
-        if self.worth_p < RANGE_ONLY and self.interval is not None:
-            return "α between {} and {}".format(*range_ends(*self.interval))
-        if self.leading_bound is not None:
-            return f"α ≤ {figure(self.leading_bound)}"
-        return f"α = {figure(self.alpha)}"
+        lead = self.headline
+        if lead.kind == "range" and lead.interval is not None:
+            return "α between {} and {}".format(*range_ends(*lead.interval))
+        return f"α {'=' if self.leading_bound is None else '≤'} {figure(lead.alpha)}"
+
+    @property
+    def headline(self) -> Headline:
+        """What leads the answer, wherever it is shown.
+
+        >>> AlphaEstimate(alpha=0.3, n_p=100, n_u=300, method="bbe", upper_bound=0.2).headline
+        Headline(kind='bound', alpha=0.2, interval=(0.0, 0.2))
+        """
+        bound = self.leading_bound
+        alpha = self.alpha if bound is None else bound
+        if self.worth_p < RANGE_ONLY:
+            return Headline("range", alpha, self.interval)
+        if bound is not None:
+            return Headline("bound", alpha, (0.0, alpha))
+        return Headline("point", alpha, self.interval)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "AlphaEstimate":
@@ -240,19 +337,19 @@ class AlphaEstimate:
         lines = [headline, self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
-            low, high = map(figure, self.interval)
-            lines.append(f"{level} interval   {low} to {high}   {self.interval_assumes}")
+            ends = low_to_high(self.interval)
+            lines.append(f"{level} interval   {ends}   {self.interval_assumes}")
             if self.upper_bound is not None:
                 most = figure(self.upper_bound)
                 lines.append(f"{level} bound      α ≤ {most}   {self.bound_assumes}")
         if self.errs is not None:
-            lines.append(f"bias            {self.errs}")
-        lines += [f"note            {note}" for note in self.notes]
+            lines.append(line("bias", self.errs))
+        lines += [line("note", note) for note in self.notes]
         for to_do, alarms in self.alarms_to_do:
-            lines.append(f"alarms          {to_do}")
-            lines += [f"alarm           {alarm}" for alarm in alarms]
+            lines.append(line("alarms", to_do))
+            lines += [line("alarm", alarm) for alarm in alarms]
         if not self.alarms:
-            lines.append("alarms          no alarms (this does not prove the estimate right)")
+            lines.append(line("alarms", NO_ALARMS))
         return "\n".join(lines)
 
     @property
@@ -266,7 +363,7 @@ class AlphaEstimate:
         """
         by_remedy: dict[str, list[Alarm]] = {FIX: [], AUDIT: [], MORE: []}
         for alarm in self.alarms:
-            by_remedy[ALARMS.get(alarm.code, UNNAMED).remedy].append(alarm)
+            by_remedy[alarm.kind.remedy].append(alarm)
         return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
 
     @property
@@ -313,31 +410,28 @@ class AlphaEstimate:
         return f"apart from that, {self.caution}"
 
     def _share_of_unlabeled(self) -> str:
-        of = f"of the {self.n_u:,} unlabeled are positive"
-        if self.worth_p < RANGE_ONLY:
-            if self.interval is None:
-                return f"{self.too_few}, and there is no interval"
-            low, high = range_ends(*self.interval)
-            return f"α between {low} and {high} {of}; {self.too_few}"
-        point, most = figure(self.alpha), self.leading_bound
-        if most is None:
-            return f"α = {point} {of} (about {counted(self.alpha * self.n_u)}), by {self.method}"
-        why = f"the point estimate of {self.method}, {point}, is above the bound"
-        if self.has_no_signal:
-            why = "no signal: these scores do not separate positives from unlabeled rows"
-        rows = counted(most * self.n_u)
-        return f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound; {why}"
+        lead, of = self.headline, f"of the {self.n_u:,} unlabeled are positive"
+        rows = counted(lead.alpha * self.n_u)
+        if lead.kind == "point":
+            return f"{self.in_short} {of} (about {rows}), by {self.method}"
+        if lead.kind == "bound":
+            point = f"the point estimate of {self.method}, {figure(self.alpha)}, is above the bound"
+            if self.has_no_signal:
+                point = "no signal: these scores do not separate positives from unlabeled rows"
+            return f"{self.in_short} {of} (at most {rows}) {IF_ALIKE}, by the bound; {point}"
+        if lead.interval is None:
+            return f"{self.too_few}, and there is no interval"
+        return f"{self.in_short} {of}; {self.too_few}"
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
-        most = self.leading_bound
-        point = self.alpha if most is None else most
-        ends = (point,) if self.worth_p >= RANGE_ONLY else self.interval or ()
+        lead = self.headline
+        ends = (lead.interval or ()) if lead.kind == "range" else (lead.alpha,)
         shares = [self.pi_at(alpha, n_u=n_u, negatives=negatives) for alpha in ends]
         if not shares:
             return f"π unknown, {rows}"
         if len(shares) == 1:
-            sign = "=" if most is None else "≤"
+            sign = "=" if lead.kind == "point" else "≤"
             return f"π {sign} {figure(shares[0])} {rows}, the {labeled:,} labeled ones included"
         low, high = range_ends(*shares)
         return f"π between {low} and {high} {rows}, labeled ones included"

@@ -30,6 +30,15 @@ def percent(share: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def low_to_high(interval: Iterable[float]) -> str:
+    """An interval in words.
+
+    >>> low_to_high((0.00042, 0.25))
+    '0.00042 to 0.250'
+    """
+    return " to ".join(map(figure, interval))
+
+
 def range_ends(low: float, high: float) -> tuple[str, str]:
     """Both ends of a range with the same decimals, two, or three if it is narrow.
 
@@ -57,6 +66,15 @@ def sentence(text: str) -> str:
     first = text.partition(" ")[0]
     plain = first.isascii() and "." not in first[:-1]
     return text[:1].upper() + text[1:] if plain else text
+
+
+def line(name: str, text: object) -> str:
+    """A line of a summary: what it is about, and what is said in a column beside it.
+
+    >>> line("alarms", "no alarms")
+    'alarms          no alarms'
+    """
+    return f"{name:<16}{text}"
 
 
 def counted(number: float, noun: str = "row") -> str:

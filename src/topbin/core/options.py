@@ -498,19 +498,3 @@ def unknown(name: str, known: Iterable[str]) -> InputError:
     """TB008 for an unknown option."""
     hint = did_you_mean(name, known, option)
     return InputError("TB008", f"no option is called {name!r:.80}.{hint}")
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema of run.toml."""
-    parts = [
-        (each.name, Annotated[each.type, msgspec.Meta(description=each.help)], each.default)
-        for each in options()
-    ]
-    kind = msgspec.defstruct("Settings", parts, forbid_unknown_fields=True)
-    made = msgspec.json.schema(kind)["$defs"]["Settings"]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **made,
-        "title": "What a topbin run was asked to do",
-        "description": "The file run.toml of a run folder. What was left out is not there.",
-    }

@@ -15,7 +15,7 @@ end of its interval; to the limit of a share of k rows; and to what follows from
 share of the known positives that score as high (Clopper & Pearson 1934).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -287,16 +287,19 @@ def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) 
     array([0.9, 0.5])
     """
     ratio = RatioMap.of(*evidence.scores, evidence.weight_p)
-    low, high = (
-        np.interp(ranked, ratio.knots, ratio.values_at(end))
-        for end in estimate.interval or (estimate.alpha, estimate.alpha)
-    )
+    ends = estimate.interval or (estimate.alpha, estimate.alpha)
+    low, high = (np.interp(ranked, ratio.knots, ratio.values_at(end)) for end in ends)
     likely = ratio.probabilities(posterior_of(estimate), estimate.alpha)(ranked)
     above = 1 - share_below(ranked, np.sort(evidence.scores[0]))
     known = Share(above, max(1.0, evidence.effective[0]))
     worth = 1.0 if estimate.worth is None else estimate.worth[1] / estimate.n_u
     level = estimate.confidence or CONFIDENCE
-    return precision_of_best(likely, (low, high), known, level, worth=worth)
+    best = precision_of_best(likely, (low, high), known, level, worth=worth)
+    # The best rows hold at least as many positives as rows drawn at random would.
+    drawn, *drawn_at = (np.full(ranked.size, alpha) for alpha in (estimate.alpha, *ends))
+    every = Share(np.ones(ranked.size), known.n)
+    random = precision_of_best(drawn, (drawn_at[0], drawn_at[1]), every, level, worth=worth)
+    return replace(best, low=np.minimum(best.value, np.maximum(best.low, random.low)))
 
 
 def what_to_expect(

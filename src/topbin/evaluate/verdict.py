@@ -23,6 +23,7 @@ from typing import Annotated, Literal, Protocol, get_args
 
 import numpy as np
 from msgspec import Meta
+from scipy.stats import norm
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import ALARMS, IF_ALIKE, AlphaEstimate, Interval
@@ -233,16 +234,30 @@ def _bound(most: float | None, reason: str) -> tuple[Say, str]:
 
 def _gains(estimate: AlphaEstimate, widths: AuditWidths) -> tuple[Gain, ...]:
     """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
-    gains, alpha, level = [], estimate.alpha, estimate.confidence or CONFIDENCE
+    gains = []
+    now = float(np.ptp(estimate.interval or (0.0, 1.0)))
     for where in get_args(Where):
         width_of, rows = widths.of(where)
         sizes = [n for n in SIZES if n <= rows] or ([rows] if rows else [])
         for n in sizes:
-            half = width_of(n) / 2
-            ends = max(0.0, alpha - half), min(1.0, alpha + half)  # if it finds this α
-            gain = Gain(where=where, n=n, interval=update(estimate, alpha, ends, level).interval)
-            if is_narrow(gain.interval, alpha):
+            gain = Gain(where=where, n=n, interval=_expected(estimate, width_of(n)))
+            if np.ptp(gain.interval) < now and is_narrow(gain.interval, estimate.alpha):
                 break
         if sizes:
             gains.append(gain)
     return tuple(gains)
+
+
+def _expected(estimate: AlphaEstimate, width: float) -> Interval:
+    """The mean ends after an audit, whose own interval is so wide, if the estimate is right.
+
+    The audit finds this α, or one that is lower or higher by the standard error.
+    """
+    level, half = estimate.confidence or CONFIDENCE, width / 2
+    error = half / norm.ppf((1 + level) / 2)
+    ends = []
+    for found in np.clip([estimate.alpha + k * error for k in (-1, 0, 1)], 0.0, 1.0):
+        seen = max(0.0, found - half), min(1.0, found + half)
+        ends.append(update(estimate, float(found), seen, level).interval)
+    low, high = np.mean(ends, axis=0)
+    return float(low), float(high)

@@ -35,9 +35,10 @@ from topbin.store.runs import (
     RunFolder,
     damaged,
     read_result,
+    write_known,
     write_result,
 )
-from topbin.store.scorer import after_audit, write_known
+from topbin.store.scorer import after_audit
 
 NOT_OURS = f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged."
 CHANGED = Finding("changed-candidates", None, None, NOT_OURS)

@@ -42,7 +42,7 @@ from topbin.learn.labeling.subtypes import Subtypes, random_labels_test, subtype
 from topbin.learn.learners import TEDN
 from topbin.learn.open_set import OpenSetClassifier
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
-from topbin.show.screen import Event, shown
+from topbin.show.screen import Event, progress_on
 from topbin.store.answer import LabelingFound
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
@@ -153,7 +153,7 @@ def _listener(budget: Budget) -> Iterator[Callable[[Event], None]]:
         if budget.verbose:
             from rich.console import Console
 
-            listeners.insert(0, opened.enter_context(shown(Console(highlight=False))))
+            listeners.insert(0, opened.enter_context(progress_on(Console(highlight=False))))
 
         def tell(event: Event) -> None:
             for listener in listeners:

@@ -354,7 +354,7 @@ class Result:
             agreement=self.agreement(),
             model=ModelName(type(self.classifier).__name__),
             importance=self._columns_that_matter(),
-            labeling=self._labeling_found(),
+            labeling=LabelingFound.of(self.labeling),
             random_labels=self.random_labels,
             history=tuple(map(EpochRecord.of, self.classifier.history_)),
             sensitivity=self.sensitivity(),
@@ -367,14 +367,6 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain Python values."""
         return self.answer.to_dict()
-
-    def _labeling_found(self) -> LabelingFound | None:
-        """What is said about labeling; nothing if nobody asked."""
-        if isinstance(self.labeling, Subtypes):
-            return LabelingFound.of_subtypes(self.labeling)
-        if isinstance(self.labeling, Propensity):
-            return LabelingFound.of_propensity(self.labeling)
-        return self.labeling
 
     def _columns_that_matter(self) -> tuple[Importance, ...]:
         """The first columns; none if the model cannot be explained."""

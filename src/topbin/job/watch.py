@@ -38,9 +38,9 @@ from topbin.job.result import Result
 from topbin.learn.probabilities import posterior_of
 from topbin.show.page import watch_page
 from topbin.store.answer import plain
-from topbin.store.runs import MOST, RESULT, read_asked, read_result
-from topbin.store.scorer import PROBABILITY, Rated, Scorer, fitted_rows, open_new, read_scorer
-from topbin.store.sources import file_sums, paths_of
+from topbin.store.runs import RESULT, TEXT_BYTES, read_asked, read_result
+from topbin.store.scorer import PROBABILITY, Rated, Scorer, open_new, read_scorer
+from topbin.store.sources import file_sums, fitted_rows_note, paths_of
 
 STATE, LINES, PAGE = "watch.json", "periods.jsonl", "watch.html"
 SCHEMA = "topbin-watch-1"
@@ -198,7 +198,7 @@ def watch(
         if state.periods:
             _write(folder, Watch(state, fit_scores))  # which a kill may have prevented
         watched = with_new_rows(state)
-        if not isinstance(run, Result) and (doubt := fitted_rows(Path(run), paths_of(source))):
+        if not isinstance(run, Result) and (doubt := fitted_rows_note(Path(run), paths_of(source))):
             watched = replace(watched, notes=(*watched.notes, doubt))
         state_text = json.dumps(plain(watched.state), ensure_ascii=False)
         write_text(folder / STATE, f"{state_text}\n", force=True)
@@ -231,7 +231,7 @@ def _scorer(run: Any, encoder: Any) -> tuple[Scorer, "KnownLabels", str]:
         scorer, about, negative = run.scorer, run.data.about, run.request.rows.negative
     else:
         scorer = read_scorer(Path(run), encoder=encoder)
-        made_of = read_file(Path(run) / RESULT, MOST)
+        made_of = read_file(Path(run) / RESULT, TEXT_BYTES)
         about, negative = read_result(run).data, read_asked(run).rows.negative
     return scorer, KnownLabels(about.label, about.positive, negative), sha256_of(made_of)
 
@@ -261,7 +261,7 @@ def read_watch(folder: Path, new: WatchState, whole: Whole) -> WatchState:
         return new
     remove_parts(folder)
     try:
-        state = msgspec.json.decode(read_file(folder / STATE, MOST), type=WatchState)
+        state = msgspec.json.decode(read_file(folder / STATE, TEXT_BYTES), type=WatchState)
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InputError("TB161", f'"{folder / STATE}" cannot be read: {error}.') from error
     for name in ("schema", "run", "time", "every", "risk", "confidence"):

@@ -1,7 +1,7 @@
 """What every display shares: its colors, its table, and an axis that looks like the others."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,12 @@ NARROW = 6.0  # inches
 
 
 class Display:
-    """Numbers that can be shown as a table and as a picture; drawing comes last."""
+    """Numbers that can be shown as a table and as a picture; drawing comes last.
 
+    `caption` is what the report says below the picture.
+    """
+
+    caption: ClassVar[str]
     ax_: Any = None
     figure_: Any = None
 

@@ -26,7 +26,7 @@ def columns_of(values: Sequence[Any], *names: str) -> Mapping[str, NDArray[Any]]
     """
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
-        column = np.array([getattr(one, name) for one in values])
+        column = np.array([getattr(value, name) for value in values])
         if name.endswith("interval"):
             before, ends = name.removesuffix("interval"), column.reshape(-1, 2)
             columns |= {f"{before}low": ends[:, 0], f"{before}high": ends[:, 1]}
@@ -37,19 +37,17 @@ def columns_of(values: Sequence[Any], *names: str) -> Mapping[str, NDArray[Any]]
 
 @dataclass(repr=False)
 class ByDisplay(Display):
-    """α of each group with its interval; the table also has difference and ratio to the rest."""
+    """α of each group with its interval; the table also has difference and ratio to the rest.
 
+    `groups` are what `Result.by` gives.
+    """
+
+    caption = (
+        "α of each group, by scores of the same models. Intervals also contain what is not known "
+        "about α of all rows, so groups can differ although their intervals overlap: the table "
+        "compares each group with the rest."
+    )
     groups: ByGroup
-
-    @classmethod
-    def of(cls, groups: ByGroup) -> "ByDisplay":
-        """The picture of what `Result.by` gives."""
-        return cls(groups)
-
-    @classmethod
-    def from_result(cls, result: Any, column: str, *, ax: Any = None) -> "ByDisplay":
-        """Draw α by a column of the rows of `topbin.fit`."""
-        return cls(result.by(column)).plot(ax)
 
     def columns(self) -> Mapping[str, Any]:
         """One row per group."""
@@ -70,10 +68,11 @@ class ByDisplay(Display):
             ax.text(0.01, y - 0.22, name, transform=ax.get_yaxis_transform(), fontsize="small")
         kinds = (False, POSITIVE, level), (True, CHOSEN, f"{level}, differs from the rest")
         for differs, color, label in kinds:
-            own = groups[groups["differs"] == differs]
-            if len(own):
-                ax.hlines(own.index, own["low"], own["high"], color=color, linewidth=2, label=label)
-                ax.plot(own["alpha"], own.index, "o", color=color, markersize=5)
+            part = groups[groups["differs"] == differs]
+            if len(part):
+                ends = part["low"], part["high"]
+                ax.hlines(part.index, *ends, color=color, linewidth=2, label=label)
+                ax.plot(part["alpha"], part.index, "o", color=color, markersize=5)
         rows = np.average(groups["alpha"], weights=groups["n_u"]) if len(groups) else 0.0
         ax.axvline(rows, color=UNLABELED, linewidth=1, linestyle="--", label="all groups")
         ax.set(
@@ -87,19 +86,18 @@ class ByDisplay(Display):
 
 @dataclass(repr=False)
 class WatchDisplay(Display):
-    """α of each period that has rows, its interval, and where alarms were raised."""
+    """α of each period that has rows, its interval, and where alarms were raised.
 
+    `periods` are those of `topbin.watch`.
+    """
+
+    caption = "α of the rows of each period, by scores of the model of the run."
     periods: Sequence[Watched]
     confidence: float
 
-    @classmethod
-    def of(cls, periods: Sequence[Watched], confidence: float) -> "WatchDisplay":
-        """The picture of what `topbin.watch` says of each period."""
-        return cls(periods, confidence)
-
     def columns(self) -> Mapping[str, Any]:
         """One row per period that has rows."""
-        known = [one for one in self.periods if one.interval is not None]
+        known = [period for period in self.periods if period.interval is not None]
         return columns_of(known, "start", "alpha", "interval", "alarm")
 
     def draw(self, ax: Any) -> None:
@@ -111,9 +109,9 @@ class WatchDisplay(Display):
                     elinewidth=0.8, linewidth=1.2, markersize=3.5, label=label)  # fmt: skip
         kinds = ("share", CHOSEN, "the share has moved"), ("rows", BOUND, "the rows have moved")
         for kind, color, label in kinds:
-            own = place[periods["alarm"] == kind]
-            if own.size:
-                ax.plot(own, alpha[own], "D", color=color, markersize=8, label=label)
+            marked = place[periods["alarm"] == kind]
+            if marked.size:
+                ax.plot(marked, alpha[marked], "D", color=color, markersize=8, label=label)
         step = max(1, -(-place.size // NAMES))
         names = periods["start"][::step]
         ax.set_xticks(place[::step], names, rotation=30, ha="right", fontsize=7)
@@ -131,15 +129,19 @@ class GammaDisplay(Display):
     [1.0, 2.0]
     """
 
+    caption = (
+        "The interval of α for each Γ. Besides Γ, it assumes about the overlap of the classes what "
+        "the interval of the estimate assumes."
+    )
     gamma: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     sensitivity: Sensitivity
 
     @classmethod
-    def from_scores(cls, scores_p: Any, scores_u: Any = None, **asked: Any) -> "GammaDisplay":
+    def from_scores(cls, scores_p: Any, scores_u: Any = None, **options: Any) -> "GammaDisplay":
         """The picture of `topbin.sensitivity`, which takes the same parameters."""
-        return cls.of(sensitivity(scores_p, scores_u, **asked))
+        return cls.of(sensitivity(scores_p, scores_u, **options))
 
     @classmethod
     def from_estimator(
@@ -166,9 +168,10 @@ class GammaDisplay(Display):
         self.band(ax, self.gamma, self.low, self.high, level)
         for ends in (self.low, self.high):
             ax.plot(self.gamma, ends, "o-", color=POSITIVE, linewidth=1.6, markersize=4)
-        for one in self.sensitivity.conclusions:
-            self._mark(ax, one)
-        top = max(self.high.max(), *(one.alpha for one in self.sensitivity.conclusions), 0.02)
+        conclusions = self.sensitivity.conclusions
+        for conclusion in conclusions:
+            self._mark(ax, conclusion)
+        top = max(self.high.max(), *(conclusion.alpha for conclusion in conclusions), 0.02)
         ax.set(
             xlim=(1, max(self.gamma.max(), 1.1)),
             ylim=(0, min(1.02, 1.15 * top)),
@@ -194,6 +197,10 @@ class HistoryDisplay(Display):
     It is the paper's figure 1, right.
     """
 
+    caption = (
+        "α and the training loss after each round, in which the unlabeled rows that seem positive "
+        "are discarded."
+    )
     epoch: NDArray[np.int64]
     loss: NDArray[np.float64]
     alpha: NDArray[np.float64]

@@ -4,15 +4,16 @@ import functools
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from topbin.core.estimate import DIRECTION, IF_ALIKE, RANGE_ONLY, AlphaEstimate, Interval
-from topbin.core.formatting import counted, figure, percent, sentence, visible
+from topbin.core.estimate import DIRECTION, IF_ALIKE, NO_ALARMS, AlphaEstimate, Headline, Interval
+from topbin.core.formatting import counted, figure, low_to_high, percent, sentence, visible
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
-from topbin.evaluate.curves import pu_curves, what_to_expect
+from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
 from topbin.evaluate.watch import Watched
 from topbin.show.display import Display
@@ -21,60 +22,11 @@ from topbin.show.rows import Picture
 from topbin.show.scores import PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
 from topbin.store.answer import Answer
 
-MEANING = {
-    "few-positives": "With few known positives the estimate moves a lot from sample to sample.",
-    "tiny-bin": "The estimate is based on very few rows.",
-    "no-flat-top": "No group of top rows looks purely positive, or only clear cases are labeled.",
-    "near-one": "Either nearly all rows are positive, or the model cannot separate the classes.",
-    "indistinguishable": "The features do not separate positives from unlabeled rows.",
-    "reversed-scores": "Known positives have the lowest scores: the scores seem to be reversed.",
-    "lower-scores": "Known positives look like rows that are not positive, so the share is not to "
-    "be trusted.",
-    "ties": "Many rows share a score, so they cannot be ranked against each other.",
-    "outside-interval": "The method's point and the counts contradict each other.",
-    "methods-disagree": "Different ways to read the same scores give different answers: methods "
-    "that trust one top bin err upward if it is not pure, others either way.",
-    "above-bound": "The point counts rows as positive that the known positives do not account for.",
-    "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
-    "high; interval and bound, which count every copy, are too narrow.",
-    "near-copies": "Models that score a visit have seen the other visits of the same patient, so "
-    "known positives score too high and hidden ones too low.",
-    "group-column": "Models that score a row have seen other rows of the same group, so known "
-    "positives score too high and hidden ones too low.",
-    "shared-rows": "Some known positives seem to be listed again as unlabeled.",
-    "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
-    "rarely labeled are then undercounted.",
-    "leak": "A column that was filled in because of the label makes all other rows look negative.",
-    "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
-    "diverged": "Training failed and was stopped; an earlier state of the model was used.",
-    "unlike-prior": "The interval was learned from other data sets, and none of them is like these "
-    "rows.",
-    "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
-}
 WIDTH = 5.0  # inches
 SHOWN = 60  # periods in the table of a watch
 # Points: what is below a chart beside its legend, a line of that, the title above, and how far
 # below the chart the legend begins.
 LABELS, LINE, TITLE, AXIS = 45, 15.5, 23.2, 34
-CAPTION = {
-    "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
-    "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
-    "above are (almost) all positive, this ratio is α, and the line is flat.",
-    "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
-    "right. Where hardly any negatives score as high, the unlabeled rows among them are positive.",
-    "ByDisplay": "α of each group, by scores of the same models. Intervals also contain what is "
-    "not known about α of all rows, so groups can differ although their intervals overlap: the "
-    "table compares each group with the rest.",
-    "WatchDisplay": "α of the rows of each period, by scores of the model of the run.",
-    "GammaDisplay": "The interval of α for each Γ. Besides Γ, it assumes about the overlap of the "
-    "classes what the interval of the estimate assumes.",
-    "PRDisplay": "If all unlabeled rows above some score are picked: the share of positives among "
-    "them, against the share of all positives that is found. The band holds for the whole curve.",
-    "ROCDisplay": "The share of the positives above some score, against that of the negatives. The "
-    "band holds for the whole curve.",
-    "HistoryDisplay": "α and the training loss after each round, in which the unlabeled rows that "
-    "seem positive are discarded.",
-}
 
 
 def page(
@@ -127,31 +79,29 @@ def _render(
     candidates: Sequence[Mapping[str, Any]],
     gallery: Sequence[Picture] = (),
 ) -> str:
-    estimate, listed = answer.estimate, answer.candidates
+    estimate = answer.estimate
     displays: list[Display] = [
         TopBinDisplay.from_tails(fitted.evidence_.tails, estimate),
         ScoreDisplay.from_evidence(fitted.evidence_, estimate),
     ]
     if len(answer.history) > 1:
         displays.append(HistoryDisplay.from_history(answer.history))
-    precision = listed.precision, listed.precision_low, listed.precision_high
     render = _environment().get_template(template).render
     return render(
-        result=answer,
+        answer=answer,
         estimate=estimate,
-        answer=lead(answer),
+        headline=lead(answer),
         as_it_is=None if answer.remedy is None else headline(estimate),
         audited=audited_headline(answer),
         audits=[] if answer.audit is None else [answer.audit, *answer.audit.others],
-        has_point=estimate.worth_p >= RANGE_ONLY,
+        has_point=estimate.headline.kind != "range",
         shares=_shares(answer),
         bar=_bar(answer),
-        expected=what_to_expect(estimate, *precision, answer.listed),
         has_files=template == "page.html",
-        pictures=[picture(display) for display in displays],
-        gamma_picture=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),
-        by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in answer.by],
-        curve_pictures=[picture(display) for display in curve_displays(fitted)],
+        charts=[picture(display) for display in displays],
+        gamma_chart=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),
+        groupings=[(by, picture(ByDisplay(by)) if by.groups else None) for by in answer.by],
+        curve_charts=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
         gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
@@ -160,10 +110,10 @@ def _render(
 
 def watch_page(periods: Sequence[Watched], assumes: str, confidence: float) -> str:
     """The page: the curve, then one line per period, the last one first."""
-    shown = picture(WatchDisplay.of(periods, confidence))
     return _environment().get_template("watch.html").render(
-        picture=shown, periods=periods[: -SHOWN - 1 : -1], assumes=assumes,
-        alarms=[one for one in periods if one.alarm], confidence=confidence,
+        chart=picture(WatchDisplay(periods, confidence)), periods=periods[: -SHOWN - 1 : -1],
+        alarms=[period for period in periods if period.alarm], assumes=assumes,
+        confidence=confidence,
     )  # fmt: skip
 
 
@@ -176,34 +126,27 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.globals |= {
         "figure": figure, "percent": percent, "counted": counted, "sentence": sentence,
-        "verdict_words": verdict_words, "meaning": MEANING, "direction": DIRECTION,
-        "gamma_means": MEANS,
+        "low_to_high": low_to_high, "verdict_words": verdict_words, "direction": DIRECTION,
+        "no_alarms": NO_ALARMS, "gamma_means": MEANS,
     }  # fmt: skip
     return made
 
 
-def _bar(answer: Answer) -> tuple[float, float | None, float] | None:
-    """Where the bar of the headline begins and ends, and its point, if the headline has one."""
-    novel = answer.novel
+def _bar(answer: Answer) -> Headline:
+    """What the bar below the headline shows, if it has an interval."""
+    novel, audited = answer.novel, answer.audited
     if novel is not None and novel.interval is not None:
-        return novel.interval[0], novel.share, novel.interval[1]
-    if answer.audited is not None:
-        return answer.audited.interval[0], answer.audited.alpha, answer.audited.interval[1]
-    shown = answer.estimate if answer.remedy is None else answer.remedy.estimate
-    if shown.interval is None:
-        return None
-    low, high = shown.interval
-    if shown.worth_p < RANGE_ONLY:
-        return low, None, high
-    return (low, shown.alpha, high) if (most := shown.leading_bound) is None else (0.0, None, most)
+        return Headline("point", novel.share, novel.interval)
+    if audited is not None:
+        return Headline("point", audited.alpha, audited.interval)
+    return (answer.estimate if answer.remedy is None else answer.remedy.estimate).headline
 
 
 def _shares(answer: Answer) -> tuple[str, str]:
     """α and π as the headline gives them: the point, or the bound where that is the answer."""
-    if (most := answer.estimate.leading_bound) is None:
-        alpha = answer.estimate.alpha
-        return figure(alpha), figure(answer.pi_at(alpha))
-    return f"≤ {figure(most)}", f"≤ {figure(answer.pi_at(most))}"
+    lead = answer.estimate.headline
+    sign = "≤ " if lead.kind == "bound" else ""
+    return f"{sign}{figure(lead.alpha)}", f"{sign}{figure(answer.pi_at(lead.alpha))}"
 
 
 def curve_displays(fitted: Any) -> list[Display]:
@@ -218,14 +161,23 @@ def curve_displays(fitted: Any) -> list[Display]:
     return [pr] if curves.alpha == 1 else [pr, ROCDisplay.from_curves(curves)]
 
 
-def picture(display: Display) -> tuple[str, str, str]:
-    """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawn display; its title is also its alternative text."""
+
+    title: str
+    svg: str
+    caption: str
+
+
+def picture(display: Display) -> Chart:
+    """Draw a display for the page."""
     import matplotlib.pyplot as plt
 
     # So small that its text can be read on a phone, where the picture is 340 px wide.
     drawn = display.plot(plt.subplots(figsize=(WIDTH, display.height))[1])
     _arrange(drawn)
-    return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
+    return Chart(drawn.ax_.get_title(), svg(drawn.figure_), drawn.caption)
 
 
 def _shown(value: Any) -> Any:
@@ -275,22 +227,20 @@ def point_sentence(
 
 
 def _share(estimate: AlphaEstimate) -> str:
-    n_u, among = estimate.n_u, f"of the {estimate.n_u:,} unlabeled rows are positive"
-    point = point_sentence(estimate.alpha, estimate.interval, n_u, estimate.confidence)
-    if estimate.interval is None:
-        return point
-    low, high = estimate.interval
-    rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
-    ends = f"{percent(low)} %", f"{percent(high)} %"
-    if estimate.worth_p < RANGE_ONLY:
-        return f"Between {' and '.join(ends)} {among}: {rows}. {estimate.too_few}."
-    if (most := estimate.leading_bound) is not None:
-        point = f"{estimate.method} gives {percent(estimate.alpha)} %, which is above that bound"
-        if estimate.has_no_signal:
-            point = "No signal: the scores do not separate positives from unlabeled rows"
-        bound = f"At most {percent(most)} % {among} {IF_ALIKE}"
-        return f"{bound}: {counted(most * n_u)}. ({point}.)"
-    return point
+    lead, n_u = estimate.headline, estimate.n_u
+    if estimate.interval is None or lead.kind == "point":
+        return point_sentence(estimate.alpha, estimate.interval, n_u, estimate.confidence)
+    among = f"of the {n_u:,} unlabeled rows are positive"
+    if lead.kind == "range":
+        low, high = estimate.interval
+        rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
+        ends = f"{percent(low)} % and {percent(high)} %"
+        return f"Between {ends} {among}: {rows}. {estimate.too_few}."
+    point = f"{estimate.method} gives {percent(estimate.alpha)} %, which is above that bound"
+    if estimate.has_no_signal:
+        point = "No signal: the scores do not separate positives from unlabeled rows"
+    bound = f"At most {percent(lead.alpha)} % {among} {IF_ALIKE}"
+    return f"{bound}: {counted(lead.alpha * n_u)}. ({point}.)"
 
 
 def audited_headline(answer: Answer) -> str | None:

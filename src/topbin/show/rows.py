@@ -35,7 +35,7 @@ WHY = "reason_", "nearest_"  # how the columns begin that say something about a 
 SIDE = 128  # pixels, in the report
 SMALL = 64  # of what a row resembles, beside it
 LARGE = 640  # on the review page
-MOST = 1 << 40  # bytes of the arrays, which are mapped and not read
+ARRAY_BYTES = 1 << 40  # at most; they are mapped and not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def open_pictures(folder: Path, root: str = "") -> Pictures:
     images = folder / IMAGES
     try:
         for name in os.listdir(images):
-            check_regular(images / name, MOST)
+            check_regular(images / name, ARRAY_BYTES)
         stored = open_stored(images)
     except OSError:
         stored = None
@@ -116,12 +116,12 @@ def _address(picture: Any) -> str:
 def shown_rows(frame: Any) -> list[dict[str, str]]:
     """The first rows and columns as people read them, and the reasons."""
     why = [name for name in frame.columns if str(name).startswith(WHY)]
-    own = [name for name in frame.columns[:12] if name not in why]
-    rows = frame[[*own, *why]].head(SHOWN).astype(object)
+    cells = [name for name in frame.columns[:12] if name not in why]
+    rows = frame[[*cells, *why]].head(SHOWN).astype(object)
     rows = rows.where(rows.notna(), "")
-    texts = [name for name in own if rows[name].map(lambda value: len(str(value))).max() > LONG]
-    first = [*own[:3], *texts, *(name for name in own[3:4] if name not in texts)]
-    order = [*first, *why, *(name for name in own if name not in first)]
+    texts = [name for name in cells if rows[name].map(lambda value: len(str(value))).max() > LONG]
+    first = [*cells[:3], *texts, *(name for name in cells[3:4] if name not in texts)]
+    order = [*first, *why, *(name for name in cells if name not in first)]
     records = rows[order].to_dict("records")
     return [
         {str(key): _cell(v, [row[w] for w in why]) for key, v in row.items()} for row in records
@@ -178,12 +178,12 @@ def gallery_of(folder: Path, answer: Answer, rows: Any) -> list[Picture]:
     pictures, column = open_pictures(folder, image.root or ""), image.column
     first = rows.head(SHOWN)
     near = [name for name in rows.columns if str(name).startswith("nearest_")]
-    beside = [[str(path) for path in one if path] for one in first[near].fillna("").to_numpy()]
+    beside = [[str(path) for path in row if path] for row in first[near].fillna("").to_numpy()]
     shown = zip(first["rank"], first["probability"], first[column], beside, strict=True)
     return [
         Picture(
             f"{rank} · {percent(likely)} %", str(path), pictures.of(str(path)),
-            tuple(Picture("", one, pictures.of(one, SMALL)) for one in like),
+            tuple(Picture("", other, pictures.of(other, SMALL)) for other in alike),
         )
-        for rank, likely, path, like in shown
+        for rank, likely, path, alike in shown
     ]  # fmt: skip

@@ -1,6 +1,5 @@
 """Two samples of scores: their histograms, the ratio of their tails, and their curves."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -34,6 +33,11 @@ class TopBinDisplay(Display):
     [0.5]
     """
 
+    caption = (
+        "Rows are ranked by score and cut at every score. The line is the share of unlabeled rows "
+        "above a cut, divided by the share of known positives above it. Where the rows above are "
+        "(almost) all positive, this ratio is α, and the line is flat."
+    )
     cut: NDArray[np.floating[Any]]
     top_share: NDArray[np.float64]
     ratio: NDArray[np.float64]
@@ -118,6 +122,10 @@ class ScoreDisplay(Display):
     ([0.0, 1.0], [0.5, 0.5])
     """
 
+    caption = (
+        "Scores by models that never saw the row. Known positives should be on the right. Where "
+        "hardly any negatives score as high, the unlabeled rows among them are positive."
+    )
     edges: NDArray[np.float64]
     share_p: NDArray[np.float64]
     share_u: NDArray[np.float64]
@@ -156,22 +164,17 @@ class ScoreDisplay(Display):
             "right": self.edges[1:],
             "share_p": self.share_p,
             "share_u": self.share_u,
-            "expected_positives": self._alpha * self.share_p,
+            "expected_positives": self.estimate.headline.alpha * self.share_p,
         }
-
-    @property
-    def _alpha(self) -> float:
-        """The bound, where it is the answer."""
-        most = self.estimate.leading_bound
-        return self.estimate.alpha if most is None else most
 
     def draw(self, ax: Any) -> None:
         """Both histograms, the positives that α implies, and the cut."""
         est, area = self.estimate, {"fill": True, "alpha": 0.45}
+        alpha = est.headline.alpha
         label = f"unlabeled ({est.n_u:,})"
         ax.stairs(self.share_u, self.edges, color=UNLABELED, label=label, **area)
-        label = f"positive among them, if α = {self._alpha:.3f}"
-        ax.stairs(self._alpha * self.share_p, self.edges, color=POSITIVE, label=label, **area)
+        label = f"positive among them, if α = {alpha:.3f}"
+        ax.stairs(alpha * self.share_p, self.edges, color=POSITIVE, label=label, **area)
         label = f"known positives ({est.n_p:,})"
         ax.stairs(self.share_p, self.edges, color=POSITIVE, linewidth=1.4, label=label)
         if est.cut is not None:
@@ -190,9 +193,9 @@ class CurveDisplay(Display):
     curves: Curves
 
     @classmethod
-    @abstractmethod
     def from_curves(cls, curves: Curves) -> Self:
         """From curves that were made before."""
+        raise NotImplementedError
 
     @classmethod
     def from_scores(
@@ -212,12 +215,6 @@ class CurveDisplay(Display):
     ) -> Self:
         """Draw the curve of a fitted classifier, from scores of models that never saw the row."""
         return cls.from_scores(estimator, alpha=alpha, confidence=confidence).plot(ax)
-
-    @classmethod
-    def from_result(cls, result: Any, *, alpha: Any = None, ax: Any = None) -> Self:
-        """Draw the curve of the result of `topbin.fit`, at its confidence."""
-        level = result.estimate.confidence or CONFIDENCE
-        return cls.from_estimator(result, alpha=alpha, confidence=level, ax=ax)
 
     def draw_curve(self, ax: Any, x: Any, y: Any, at: Any, low: Any, high: Any) -> None:
         """A curve, and its band at some places."""
@@ -240,6 +237,10 @@ class PRDisplay(CurveDisplay):
     True
     """
 
+    caption = (
+        "If all unlabeled rows above some score are picked: the share of positives among them, "
+        "against the share of all positives that is found. The band holds for the whole curve."
+    )
     threshold: NDArray[np.float64]
     recall: NDArray[np.float64]
     precision: NDArray[np.float64]
@@ -278,6 +279,10 @@ class ROCDisplay(CurveDisplay):
     np.float64(0.0)
     """
 
+    caption = (
+        "The share of the positives above some score, against that of the negatives. The band "
+        "holds for the whole curve."
+    )
     threshold: NDArray[np.float64]
     fpr: NDArray[np.float64]
     tpr: NDArray[np.float64]

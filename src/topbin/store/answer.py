@@ -13,11 +13,12 @@ import msgspec
 from msgspec import Meta
 
 from topbin.core.estimate import AlphaEstimate, Share
-from topbin.core.formatting import figure, percent
+from topbin.core.formatting import line, low_to_high, percent
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
 from topbin.evaluate.audit.judging import Together
+from topbin.evaluate.curves import what_to_expect
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict
@@ -190,34 +191,30 @@ class LabelingFound:
     novel: NovelShare | None = None
 
     @classmethod
-    def of_subtypes(cls, found: Subtypes) -> "LabelingFound":
-        """The subtypes that a fit or a report found."""
-        return cls._of("subtypes", found.summary().splitlines(), found.to_dict())
-
-    @classmethod
-    def of_propensity(cls, found: Propensity) -> "LabelingFound":
-        """How labeling depends on named columns; the notes of the estimate say it in words."""
-        return cls._of("propensity", [], found.to_dict())
+    def of(cls, found: "Subtypes | Propensity | LabelingFound | None") -> "LabelingFound | None":
+        """What a fit found, if anybody asked; of a propensity the notes of the estimate speak."""
+        if found is None or isinstance(found, LabelingFound):
+            return found
+        is_subtypes = isinstance(found, Subtypes)
+        kind = "subtypes" if is_subtypes else "propensity"
+        lines = found.summary().splitlines() if is_subtypes else []
+        return msgspec.convert(plain({"kind": kind, "lines": lines, **found.to_dict()}), cls)
 
     @classmethod
     def of_classes(cls, shares: Sequence[ClassShare], novel: NovelShare) -> "LabelingFound":
         """The shares of the known classes among the unlabeled rows, and of rows of none of them."""
-        lines = [f"novel           {novel}"]
+        lines = [line("novel", novel)]
         if novel.at_least:
-            lines.append(f"at least        {percent(novel.at_least)} %, for any overlap")
-        lines += [f"class           {one}" for one in shares]
-        named = tuple(replace(one, label=str(one.label)) for one in shares)
+            lines.append(line("at least", f"{percent(novel.at_least)} %, for any overlap"))
+        lines += [line("class", share) for share in shares]
+        named = tuple(replace(share, label=str(share.label)) for share in shares)
         return cls(kind="classes", lines=tuple(lines), shares=named, novel=novel)
 
     @classmethod
     def unread(cls, reason: str) -> "LabelingFound":
         """Subtypes that were asked for and could not be read."""
-        lines = (f"subtypes        could not be read: {reason}",)
+        lines = (line("subtypes", f"could not be read: {reason}"),)
         return cls(kind="unread", lines=lines, reason=reason)
-
-    @classmethod
-    def _of(cls, kind: str, lines: Sequence[str], values: Mapping[str, Any]) -> "LabelingFound":
-        return msgspec.convert(plain({"kind": kind, "lines": lines, **values}), cls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,11 +239,11 @@ class Remedy:
     @property
     def sentence(self) -> str:
         """The answer with the remedy."""
-        own = self.estimate
-        if own.has_no_signal:
+        quick = self.estimate
+        if quick.has_no_signal:
             return f"{self.what} nothing separates positives from unlabeled rows"
-        ends = "" if own.interval is None else ", {} to {}".format(*map(figure, own.interval))
-        return f"{self.what} {own.in_short}{ends} (a quick estimate)"
+        ends = "" if quick.interval is None else f", {low_to_high(quick.interval)}"
+        return f"{self.what} {quick.in_short}{ends} (a quick estimate)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +305,13 @@ class Answer:
         return "positive" if self.data.classes is None else "novel"
 
     @property
+    def expected(self) -> str:
+        """What to expect of the candidates, in words."""
+        rows = self.candidates
+        ends = rows.precision, rows.precision_low, rows.precision_high
+        return what_to_expect(self.estimate, *ends, self.listed)
+
+    @property
     def audited(self) -> AuditResult | Together | None:
         """What the audit made of α: scores and answers together, or the answers alone."""
         return None if self.audit is None else self.audit.together or self.audit
@@ -327,16 +331,6 @@ class Answer:
     def from_dict(cls, content: Mapping[str, Any]) -> "Answer":
         """The answer that `to_dict` made; `msgspec.ValidationError` if it is none."""
         return msgspec.convert(content, cls)
-
-
-def answer_schema() -> dict[str, Any]:
-    """The JSON schema of result.json."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **msgspec.json.schema(Answer),
-        "title": "What a topbin run found",
-        "description": "The file result.json of a run folder.",
-    }
 
 
 def plain(value: Any) -> Any:

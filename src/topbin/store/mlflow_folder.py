@@ -23,11 +23,18 @@ from typing import Any
 import topbin
 from topbin.core.atomic import PathLike, new_folder
 from topbin.core.errors import InputError
-from topbin.data.features import Feature, Features
-from topbin.store.models import MODEL as DESCRIPTION
-from topbin.store.models import load, load_encoder, save, versions_of
+from topbin.data.features import Feature
+from topbin.store.models import DESCRIPTION_FILE, save, versions_of
 from topbin.store.runs import MODEL
-from topbin.store.scorer import CLASS, NOVEL, POSITIVE, PROBABILITY, Scorer, read_scorer
+from topbin.store.scorer import (
+    CLASS,
+    NOVEL,
+    POSITIVE,
+    PROBABILITY,
+    Scorer,
+    open_scorer,
+    read_scorer,
+)
 
 EXAMPLE, REQUEST = "input_example.json", "serving_input_example.json"
 REQUIREMENTS, ENVIRONMENT = "requirements.txt", "python_env.yaml"
@@ -74,9 +81,9 @@ def write_mlflow(run: PathLike, folder: PathLike, *, force: bool = False) -> Non
 
 def _requirements(model: Path) -> str:
     """What the model needs, in the versions it was saved with, so that its numbers are the same."""
-    about = (model / DESCRIPTION).read_text(encoding="utf-8")
-    own = [name for mark, names in MARKED.items() if f'"{mark}"' in about for name in names]
-    pins = {"topbin": topbin.__version__, **versions_of((*ALWAYS, *own))}
+    about = (model / DESCRIPTION_FILE).read_text(encoding="utf-8")
+    marked = [name for mark, names in MARKED.items() if f'"{mark}"' in about for name in names]
+    pins = {"topbin": topbin.__version__, **versions_of((*ALWAYS, *marked))}
     # The part after a plus names a build, such as that without CUDA, which an index may not have.
     pinned = [f"{name}=={version.partition('+')[0]}\n" for name, version in pins.items()]
     return "".join(["mlflow>=3\n", *pinned])
@@ -143,7 +150,4 @@ class Served:
 
 def _load_pyfunc(path: str) -> Served:
     """The model in `path`; MLflow looks for a function of this name."""
-    encoder: Features | None = load_encoder(path)
-    if encoder is None:
-        raise InputError("TB110", f'"{path}" has no encoder.json, which the model of a run has.')
-    return Served(Scorer(load(path), encoder))
+    return Served(open_scorer(path))

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 import topbin
 from topbin.core.atomic import LIMIT, PathLike, new_folder, read_file
 from topbin.core.errors import InputError, TopbinError
+from topbin.core.formatting import line
 from topbin.core.optional import require
 from topbin.store.safe.lists import FACES, VALUES
 from topbin.store.safe.packing import Attachments, is_own, name_of, pack, refused, unpack
@@ -46,11 +47,11 @@ FORMAT = 2
 READ = (1, 2)
 STORED = {**FACES, "Chain": VALUES["Chain"]}  # models, and the steps of one that is being fitted
 SUMS = "SHA256SUMS"
-MODEL, ARRAYS, BOOSTERS = "model.json", "arrays.npz", "boosters.json"
+DESCRIPTION_FILE, ARRAYS, BOOSTERS = "model.json", "arrays.npz", "boosters.json"
 TENSORS, ENCODER = "tensors.safetensors", "encoder.json"
 SKOPS = "parts.skops"  # scikit-learn models of format 1
 OF_A_RUN = ("run.toml", "result.json")
-FILES = (MODEL, ARRAYS, BOOSTERS, TENSORS, ENCODER, SKOPS)
+FILES = (DESCRIPTION_FILE, ARRAYS, BOOSTERS, TENSORS, ENCODER, SKOPS)
 PACKAGES = (
     "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "catboost", "torch",
 )  # fmt: skip
@@ -88,7 +89,7 @@ def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = Fal
     about = {"format": FORMAT, "topbin": topbin.__version__, "class": type(model).__name__}
     attached = Attachments()
     about |= {"versions": _versions(), "model": pack(model, attached)}
-    contents = {MODEL: _json(about), **_attached_files(attached)}
+    contents = {DESCRIPTION_FILE: _json(about), **_attached_files(attached)}
     if encoder is not None:
         contents[ENCODER] = _json(encoder.to_dict())
     with new_folder(folder, force=force) as part:
@@ -140,18 +141,7 @@ def load(folder: PathLike, *, net: Any = None, encoder: Any = None) -> Any:
         from topbin.store.scorer import read_scorer
 
         return read_scorer(path, net=net, encoder=encoder)
-    contents, about = _open(path)
-    with reading(folder, about.versions):
-        attached = Attachments(
-            arrays=_arrays(contents[ARRAYS]) if ARRAYS in contents else {},
-            boosters=json.loads(contents.get(BOOSTERS, b"[]")),
-            tensors=_tensors(contents[TENSORS]) if TENSORS in contents else {},
-            net=net,
-        )
-        model = unpack(about.model, attached)
-        if not is_own(model, STORED):
-            raise _damaged(path / MODEL, "holds no model.")
-        return model
+    return open_model(path).model(net)
 
 
 def load_encoder(folder: PathLike) -> Any:
@@ -167,13 +157,7 @@ def load_encoder(folder: PathLike) -> Any:
     Features or None
         None if the model was fitted without one.
     """
-    from topbin.data.features import Features
-
-    contents, about = _open(Path(folder))
-    if ENCODER not in contents:
-        return None
-    with reading(folder, about.versions):
-        return Features.from_dict(json.loads(contents[ENCODER]))
+    return open_model(folder).encoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,9 +178,9 @@ class ModelAbout:
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         files = ", ".join(f"{name} ({size:,} bytes)" for name, size in self.files.items())
         return [
-            f"model           {self.kind}",
-            f"saved by        topbin {self.topbin} (format {self.format}), {versions}",
-            f"files           {files}",
+            line("model", self.kind),
+            line("saved by", f"topbin {self.topbin} (format {self.format}), {versions}"),
+            line("files", files),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -219,11 +203,11 @@ def inspect_model(folder: PathLike) -> ModelAbout:
         Class, version of topbin, format, versions of packages, and sizes of files; `lines()`,
         `to_dict()`.
     """
-    contents, about = _open(Path(folder))
-    sizes = {name: len(content) for name, content in contents.items()}
+    opened = open_model(folder)
+    about = opened.about
     return ModelAbout(
         kind=str(about.kind), topbin=about.topbin, format=about.format, versions=about.versions,
-        files=sizes,
+        files={name: len(content) for name, content in opened.contents.items()},
     )  # fmt: skip
 
 
@@ -262,13 +246,47 @@ def _attached_files(attached: Attachments) -> dict[str, bytes]:
     return contents
 
 
-def _open(folder: Path) -> tuple[dict[str, bytes], Description]:
-    """The checked files of a folder, and what its description says, if we can read such a model."""
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedModel:
+    """A model folder whose files were read and checked; nothing is built yet."""
+
+    folder: Path
+    contents: Mapping[str, bytes]
+    about: Description
+
+    def model(self, net: Any = None) -> Any:
+        """The model; `net` as in `load`."""
+        contents = self.contents
+        with reading(self.folder, self.about.versions):
+            attached = Attachments(
+                arrays=_arrays(contents[ARRAYS]) if ARRAYS in contents else {},
+                boosters=json.loads(contents.get(BOOSTERS, b"[]")),
+                tensors=_tensors(contents[TENSORS]) if TENSORS in contents else {},
+                net=net,
+            )
+            model = unpack(self.about.model, attached)
+            if not is_own(model, STORED):
+                raise _damaged(self.folder / DESCRIPTION_FILE, "holds no model.")
+            return model
+
+    def encoder(self) -> Any:
+        """The `Features` saved with the model, or None."""
+        from topbin.data.features import Features
+
+        if ENCODER not in self.contents:
+            return None
+        with reading(self.folder, self.about.versions):
+            return Features.from_dict(json.loads(self.contents[ENCODER]))
+
+
+def open_model(folder: PathLike) -> OpenedModel:
+    """The checked files of a model folder, if this version can read such a model."""
+    folder = Path(folder)
     contents = _verified(folder)
     try:
-        about = msgspec.json.decode(contents[MODEL], type=Description)
+        about = msgspec.json.decode(contents[DESCRIPTION_FILE], type=Description)
     except (ValueError, RecursionError) as error:
-        raise _damaged(folder / MODEL, f"is damaged: {error!r}.") from error
+        raise _damaged(folder / DESCRIPTION_FILE, f"is damaged: {error!r}.") from error
     if about.format not in READ or isinstance(about.format, bool):
         raise InputError(
             "TB112",
@@ -284,16 +302,16 @@ def _open(folder: Path) -> tuple[dict[str, bytes], Description]:
         )
     if str(about.kind) not in STORED:
         raise refused(repr(about.kind))
-    return contents, about
+    return OpenedModel(folder, contents, about)
 
 
 def _verified(folder: Path) -> dict[str, bytes]:
     """The files that SHA256SUMS names, if each is one of ours and is as it was written."""
     contents = {}
-    for line in _read(folder, SUMS).decode("ascii", errors="replace").splitlines():
-        digest, _, name = line.partition("  ")
+    for entry in _read(folder, SUMS).decode("ascii", errors="replace").splitlines():
+        digest, _, name = entry.partition("  ")
         if name not in FILES:
-            said = f"names a file that does not belong to a model: {line!r}."
+            said = f"names a file that does not belong to a model: {entry!r}."
             raise _damaged(folder / SUMS, said)
         contents[name] = _read(folder, name)
         if hashlib.sha256(contents[name]).hexdigest() != digest:
@@ -302,8 +320,8 @@ def _verified(folder: Path) -> dict[str, bytes]:
                 "is not as it was saved: it was cut short or changed. "
                 "Copy the folder again, or save the model again.",
             )
-    if MODEL not in contents:
-        raise _damaged(folder, f"is not a model folder: {SUMS} names no {MODEL}.")
+    if DESCRIPTION_FILE not in contents:
+        raise _damaged(folder, f"is not a model folder: {SUMS} names no {DESCRIPTION_FILE}.")
     return contents
 
 

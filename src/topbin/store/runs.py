@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 import tomli_w
 
 import topbin
@@ -36,6 +37,8 @@ from topbin.core.atomic import (
 )
 from topbin.core.errors import InputError, MissingExtra, option
 from topbin.core.options import Request, options, read_request
+from topbin.data.features import Features
+from topbin.learn.explain import KnownPositives
 from topbin.store.answer import Answer, plain
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
@@ -48,9 +51,9 @@ LEFT = (
     REFIT,
 )  # fmt: skip
 SCHEMA = "topbin-result-1"
-Event = Mapping[str, Any]  # a line of events.jsonl: what happened, and when
+LoggedEvent = Mapping[str, Any]  # a line of events.jsonl: what happened, and when
 WAIT = 60.0  # seconds for another process to be done with the same run
-MOST = 256 << 20  # bytes of a file that people read
+TEXT_BYTES = 256 << 20  # of a file that people read, at most
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
 
 
@@ -61,7 +64,7 @@ class RunFolder:
     folder: Path
     resumed: bool = False
 
-    def log(self, event: Event) -> None:
+    def log(self, event: LoggedEvent) -> None:
         """Append one event; it is on the disk when this returns."""
         append_lines(self.folder / EVENTS, event)
 
@@ -88,7 +91,7 @@ def open_run(
     with lock(path):
         if resume:
             refuse_links(path)
-            _check_same(path, request)
+            _refuse_other_settings(path, request)
             remove_parts(path)
             cut_torn_line(path / EVENTS)
         else:
@@ -164,6 +167,35 @@ def _sum_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(to_json(content).encode()).hexdigest()
 
 
+class StoredKnown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Known positives on the disk; the vectors as bytes of float32, one after the other."""
+
+    names: tuple[str, ...]
+    vectors: bytes
+    reach: Annotated[float, msgspec.Meta(ge=0)]
+
+
+def write_known(run: Path, known: KnownPositives) -> None:
+    """Leave the known positives of a run, which new rows are compared with."""
+    stored = StoredKnown(known.names, known.vectors.astype("<f4").tobytes(), known.reach)
+    write_text(run / KNOWN, msgspec.json.encode(stored).decode(), force=True)
+
+
+def read_known(run: Path, features: Features) -> KnownPositives | None:
+    """The known positives of a run, if it has any; TB114 if its model reads no such vectors."""
+    if not os.path.lexists(run / KNOWN):
+        return None
+    try:
+        stored = msgspec.json.decode(read_text(run, KNOWN), type=StoredKnown)
+        vectors = np.frombuffer(stored.vectors, "<f4")
+        vectors = vectors.reshape(len(stored.names), len(features.vector_columns))
+        if not (vectors.size and np.isfinite(vectors).all()):
+            raise ValueError("numbers that are not finite, or none")
+    except (ValueError, RecursionError) as error:
+        raise damaged(run / KNOWN, repr(error)) from error
+    return KnownPositives(stored.names, vectors, stored.reach)
+
+
 def to_json(content: Any) -> str:
     """Indented JSON of plain values, with a line end."""
     return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
@@ -178,16 +210,16 @@ def damaged(path: Path, why: str) -> InputError:
     )
 
 
-def append_lines(path: Path, *events: Event) -> None:
+def append_lines(path: Path, *events: LoggedEvent) -> None:
     """Append one line of JSON per event; they are on the disk when this returns."""
-    lines = [json.dumps(plain(one), ensure_ascii=False, allow_nan=False) + "\n" for one in events]
+    lines = [json.dumps(plain(event), ensure_ascii=False, allow_nan=False) for event in events]
     with write_errors(path), path.open("ab") as handle:
-        handle.write("".join(lines).encode())
+        handle.write("".join(f"{line}\n" for line in lines).encode())
         handle.flush()
         os.fsync(handle.fileno())
 
 
-def read_events(path: Path) -> list[Event]:
+def read_events(path: Path) -> list[LoggedEvent]:
     """All events; a last line that a kill tore is left out, a torn line before it is TB114."""
     if not os.path.lexists(path):
         return []
@@ -197,7 +229,7 @@ def read_events(path: Path) -> list[Event]:
     return [event for event in (*events, last) if event is not None]
 
 
-def _event(line: bytes) -> Event | None:
+def _event(line: bytes) -> LoggedEvent | None:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
@@ -214,7 +246,7 @@ def cut_torn_line(path: Path) -> None:
                 part.write_bytes(whole + end)
 
 
-def _check_same(path: Path, request: Request) -> None:
+def _refuse_other_settings(path: Path, request: Request) -> None:
     usual = {each.name: each.default for each in options()}
     before, now = usual | read_asked(path).settings(), usual | request.settings()
     for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
@@ -294,7 +326,7 @@ def read_text(folder: Path, name: str) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_file(path, MOST)
+        return read_file(path, TEXT_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise InputError("TB114", _why_not(path.parent, path.name)) from None
     except OSError as error:

@@ -4,19 +4,15 @@ import os
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from glob import glob, has_magic
-from itertools import chain
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-import msgspec
 import numpy as np
 import pandas as pd
-from msgspec import Meta
 from numpy.typing import NDArray
 
-from topbin.core.atomic import write_text
+from topbin.core.atomic import PathLike
 from topbin.core.errors import InputError, option
 from topbin.core.options import Read
 from topbin.data.batch import Batch, add_columns, as_pandas
@@ -33,7 +29,7 @@ from topbin.data.images.cache import (
     decode_files,
     refuse_bad,
 )
-from topbin.data.paths import find_images, is_remote, names_images, paths_from
+from topbin.data.paths import find_images, names_images, paths_from
 from topbin.data.schema import quoted
 from topbin.data.table import Table, as_column, attach_whole, open_table
 from topbin.learn.explain import (
@@ -46,16 +42,8 @@ from topbin.learn.explain import (
 )
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
-from topbin.store.models import load, load_encoder, reading
-from topbin.store.runs import (
-    CANDIDATES,
-    KNOWN,
-    MODEL,
-    PROBABILITIES,
-    damaged,
-    read_result,
-    read_text,
-)
+from topbin.store.models import open_model, reading
+from topbin.store.runs import MODEL, read_known, read_result
 
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
 NOVEL, CLASS = "topbin_novel", "topbin_class"
@@ -104,17 +92,16 @@ class ColumnCoverage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rated:
-    """The new columns of a batch, its rows that have them, and what to know about it.
+    """What the model read of a batch, of which rows, the new columns, and what to know about it.
 
-    `bad` are images that cannot be read, with the reason; their rows have no score. X is what the
-    model read.
+    `bad` are images that cannot be read, with the reason; their rows have no score.
     """
 
-    columns: Mapping[str, Any]
+    X: Any
     rows: Any
     coverage: ColumnCoverage
-    bad: Mapping[str, str]
-    X: Any = None
+    bad: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,14 +139,15 @@ class Scorer:
         ours: dict[str, Any] = dict(self._said(np.zeros((0, 2))))
         reasons: Mapping[str, Any] = {}
         with reading("the model of the run"):
-            X, rows, coverage, bad = self._encoded(batch, bad_images, root)
+            read = self._encoded(batch, bad_images, root)
+            X, rows = read.X, read.rows
             if len(rows):
                 ours = self._said(self.model.predict_proba(X))
                 if why:
                     table = batch.take(rows)
                     reasons = why_columns(lambda: self._explain(X, table), self._nearest(X))
         ours |= {f"{REASON}{name}": texts for name, texts in reasons.items()}
-        return Rated(ours, rows, coverage, bad, X)
+        return replace(read, columns=ours)
 
     def _said(self, p: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """The two columns: p(positive) and whether it is > .5; or p(novel) and the class."""
@@ -167,15 +155,13 @@ class Scorer:
             return {NOVEL: p[:, -1], CLASS: self.model.classes_.astype(str)[p.argmax(axis=1)]}
         return {PROBABILITY: p[:, 1], POSITIVE: p[:, 1] > 0.5}
 
-    def _encoded(
-        self, batch: Batch, bad_images: str, root: str | None
-    ) -> tuple[Any, Any, Any, Any]:
-        """What the model reads of a batch, of which rows, and what to know about the others."""
+    def _encoded(self, batch: Batch, bad_images: str, root: str | None) -> Rated:
+        """What the model reads of a batch, before it says anything."""
         image = self.encoder.image
         if image is None:
             columns = self._columns(batch)
             coverage = ColumnCoverage.of(self.encoder, columns)
-            return self.encoder.encode(columns), np.arange(batch.rows), coverage, {}
+            return Rated(self.encoder.encode(columns), np.arange(batch.rows), coverage)
         paths = paths_from(batch.frame[image.name], image.name, root)
         done = decode_files(paths, shape=image.shape)
         if bad_images == REFUSE:
@@ -183,15 +169,15 @@ class Scorer:
         X: Any = done.images
         if image.encoder and len(done.readable):
             X = self._as_vectors(X, batch.take(done.readable), [paths[i] for i in done.readable])
-        return X, done.readable, ColumnCoverage(batch.rows), done.bad
+        return Rated(X, done.readable, ColumnCoverage(batch.rows), done.bad)
 
     def _columns(self, batch: Batch, vectors: Mapping[str, Any] | None = None) -> Columns:
         """The columns that the model reads, images as vectors; TB109 if they are not those."""
         self.encoder.check(batch)
-        own, made = Columns(batch), dict(vectors or {})
+        columns, made = Columns(batch), dict(vectors or {})
         for f in self.encoder.features:
             if f.encoder.startswith(PYTHON) and not f.shape:
-                made[f.name] = given_again(f.encoder, self.function).column(own[f.name])
+                made[f.name] = given_again(f.encoder, self.function).column(columns[f.name])
         return with_vectors(batch.select(self.encoder.columns), made)
 
     def _as_vectors(self, images: Images, batch: Batch, paths: Sequence[str] | None = None) -> Any:
@@ -289,8 +275,8 @@ class Scorer:
     def explain(self, frame: Any) -> Explanation:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
         table, _ = self._opened(frame)
-        X, rows, _, _ = self._encoded(table, REFUSE, None)
-        return replace(self._explain(X, table.take(rows)), nearest=self._nearest(X))
+        read = self._encoded(table, REFUSE, None)
+        return replace(self._explain(read.X, table.take(read.rows)), nearest=self._nearest(read.X))
 
     def _nearest(self, X: Any) -> Neighbors:
         return () if self.known is None else self.known.nearest(self.encoder.vectors(X))
@@ -345,70 +331,24 @@ def after_audit(model: Any, answer: Answer) -> Any:
 
 def read_scorer(run: Path, *, net: Any = None, encoder: Any = None) -> Scorer:
     """The scorer of a run that is complete; `encoder` is where that of its texts is now."""
-    result = read_result(run)
-    model, features = load(run / MODEL, net=net), load_encoder(run / MODEL)
+    result, scorer = read_result(run), open_scorer(run / MODEL, net=net)
     with reading(run):
-        model = after_audit(model, result)
-    if features is None:
-        message = f'"{run / MODEL}" has no encoder.json, which the model of a run has.'
-        raise InputError("TB110", message)
+        model = after_audit(scorer.model, result)
     model.features_ = None  # earlier versions saved one, and names, for a matrix encoded before
     vars(model).pop("feature_names_in_", None)
     function = encoder if callable(encoder) else None
-    features = features if encoder is function else features.read_by(encoder)
+    features = scorer.encoder if encoder is function else scorer.encoder.read_by(encoder)
     return Scorer(model, features, read_known(run, features), function)
 
 
-class StoredKnown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Known positives on the disk; the vectors as bytes of float32, one after the other."""
-
-    names: tuple[str, ...]
-    vectors: bytes
-    reach: Annotated[float, Meta(ge=0)]
-
-
-def write_known(run: Path, known: KnownPositives) -> None:
-    """Leave the known positives of a run, which new rows are compared with."""
-    stored = StoredKnown(known.names, known.vectors.astype("<f4").tobytes(), known.reach)
-    write_text(run / KNOWN, msgspec.json.encode(stored).decode(), force=True)
-
-
-def read_known(run: Path, features: Features) -> KnownPositives | None:
-    """The known positives of a run, if it has any; TB114 if its model reads no such vectors."""
-    if not os.path.lexists(run / KNOWN):
-        return None
-    try:
-        stored = msgspec.json.decode(read_text(run, KNOWN), type=StoredKnown)
-        vectors = np.frombuffer(stored.vectors, "<f4")
-        vectors = vectors.reshape(len(stored.names), len(features.vector_columns))
-        if not (vectors.size and np.isfinite(vectors).all()):
-            raise ValueError("numbers that are not finite, or none")
-    except (ValueError, RecursionError) as error:
-        raise damaged(run / KNOWN, repr(error)) from error
-    return KnownPositives(stored.names, vectors, stored.reach)
-
-
-def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
-    """A sentence if some of these files or folders were part of what the run was fitted on.
-
-    Its models saw those rows: they score unlabeled ones too low, and known positives too high.
-    Names are compared as they were given, from where this runs; a frame or an array has none.
-    """
-    data = read_result(run).data
-    named = [one.path for one in data.files] or data.source
-    here = [path for path in named if not is_remote(path) and os.path.exists(path)]
-    fitted = [Path(os.path.realpath(path)) for path in here]
-    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else CANDIDATES
-    globbed = (glob(path, recursive=True) if has_magic(path) else [path] for path in source)
-    for given in chain.from_iterable(globbed):
-        path = Path(os.path.realpath(given))
-        if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
-            return (
-                f'"{given}" was part of the fit. Models that were trained on a row score it too '
-                "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "
-                f"rows, {file} of the run has probabilities by models that did not see them."
-            )
-    return None
+def open_scorer(folder: PathLike, *, net: Any = None) -> Scorer:
+    """The scorer of a model folder; TB110 if its model was not fitted from a table."""
+    opened = open_model(folder)
+    model, encoder = opened.model(net), opened.encoder()
+    if encoder is None:
+        message = f'"{opened.folder}" has no encoder.json, which the model of a run has.'
+        raise InputError("TB110", message)
+    return Scorer(model, encoder)
 
 
 def refuse_scored(columns: Container[str], where: str) -> None:

@@ -149,7 +149,7 @@ function contradict(mine, theirs) {
     keep: () => during(async () => { conflict = null; await leave(); }),
     replace: () => { conflict = null; give(mine, theirs); },
   };
-  for (const [text, key, act] of [[`Keep ${WORD[theirs]}`, "k", "keep"], [`Replace it by ${WORD[mine]}`, "r", "replace"]]) {
+  for (const [text, key, act] of [[`Keep ${WORD[theirs]}`, "k", "keep"], [`Replace it with ${WORD[mine]}`, "r", "replace"]]) {
     const button = document.createElement("button"), kbd = document.createElement("kbd");
     button.type = "button";
     kbd.textContent = key;

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from topbin.core.errors import InputError
-from topbin.store.safe.trees import check_range, check_splits, depth_of, forged, require_that
+from topbin.store.safe.trees import ForgedModel, check_range, check_splits, depth_of, require_that
 
 MOST_DEEP = 1_000  # explaining a row takes memory by the square of the depth
 Digits = Annotated[str, Meta(pattern=r"^\d{1,9}$")]
@@ -72,11 +72,11 @@ def trees_only(text: str) -> str:
     """
     header = HEADER.match(text)
     if header is None:
-        raise forged("its header is not one that LightGBM writes for classes")
+        raise ForgedModel("its header is not one that LightGBM writes for classes")
     columns = int(header["last"]) + 1
     for name in ("names", "infos", "signs"):
         if header[name] is not None and len(header[name].split(" ")) != columns:
-            raise forged(f"it has {columns:,} columns, and its {name} differ in length")
+            raise ForgedModel(f"it has {columns:,} columns, and its {name} differ in length")
     k, trees = int(header["k"]), len(header["sizes"].split())
     fits = (k == 1) == (header["classes"] is None) and trees % k == 0 and (trees or k == 1)
     require_that(fits, "its trees do not fit its classes")
@@ -104,13 +104,13 @@ class _Tree(NamedTuple):
 def _read_tree(block: str, number: int) -> _Tree:
     head = re.match(rf"Tree={number}\nnum_leaves=(\d{{1,6}})\nnum_cat=(\d{{1,6}})\n", block)
     if head is None or not 1 <= int(head[1]) <= MOST_LEAVES:
-        raise forged("a tree is not where its header says")
+        raise ForgedModel("a tree is not where its header says")
     leaves, n_cat = int(head[1]), int(head[2])
     lists, end = {}, head.end()
     for name in LISTS + (CATEGORIES if n_cat else []):
         line = LINES[name].match(block, end)
         if line is None:
-            raise forged(f"its line {name} is missing or spelled in another way")
+            raise ForgedModel(f"its line {name} is missing or spelled in another way")
         lists[name], end = line[1], line.end()
         items = line[1].count(" ") + 1 if line[1] else 0
         due = {leaves if name.startswith("leaf_") else leaves - 1}
@@ -185,7 +185,7 @@ def _decoded(text: str | bytes, kind: type[Kind], allowed: str) -> Kind:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise forged(f"only {allowed}, for two classes: {error}") from error
+        raise ForgedModel(f"only {allowed}, for two classes: {error}") from error
 
 
 class _XGBTreeSizes(_Strict):

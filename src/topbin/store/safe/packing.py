@@ -34,7 +34,7 @@ from topbin.store.safe.boosters import (
     xgboost_text,
 )
 from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
-from topbin.store.safe.trees import FORGED, NOTHING, build_tree, check_model, require_that
+from topbin.store.safe.trees import ForgedModel, build_tree, check_model, require_that
 
 Fields = dict[str, Any]  # by name, as values or as JSON
 PLAIN = (str, bool, int, type(None))
@@ -45,7 +45,7 @@ SPARSE = ("csr_array", "csc_array", "csr_matrix", "csc_matrix")
 # classes. More of the first no machine has; of the second our models have as many as their trees
 # say, and their parameters two.
 THREADS = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count")
-MOST = dict.fromkeys(THREADS, 1024) | {"_n_classes": 10_000, "num_class": 2, "num_classes": 2}
+LARGEST = dict.fromkeys(THREADS, 1024) | {"_n_classes": 10_000, "num_class": 2, "num_classes": 2}
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ def refused(names: str) -> InputError:
         "TB111",
         f"not on the list of types that are safe to store: {names}. Nothing was done. "
         "Use LightGBM, XGBoost, CatBoost, a net or one of the scikit-learn models that "
-        "topbin.store.safe.lists names. Or keep the model in the way of its own library, and give "
+        "topbin.store.safe.lists names. Or save the model with its own library, and give "
         "topbin its scores of held-out rows: topbin.estimate_alpha(scores_p, scores_u).",
     )
 
@@ -133,7 +133,7 @@ def _check_names(kind: type, names: Iterable[Any], spelling: str = r".*") -> Non
 
 def _check_sizes(values: Mapping[Any, Any]) -> None:
     """Refuse numbers of threads and classes that would end the process."""
-    for name, most in MOST.items():
+    for name, most in LARGEST.items():
         value = values.get(name)
         if value is not None and not (isinstance(value, Real) and abs(float(value)) <= most):
             raise InputError("TB110", f"the model folder asks for {name} = {value}.")
@@ -215,9 +215,8 @@ def _to_be_stored(value: Any) -> Iterator[None]:
     """A fitted model that no folder could give back is refused when it is saved."""
     try:
         yield
-    except InputError as error:
-        why = error.message.removeprefix(FORGED).removesuffix(NOTHING)
-        raise refused(f"{name_of(value)} ({why})") from error
+    except ForgedModel as error:
+        raise refused(f"{name_of(value)} ({error.why})") from error
 
 
 def _unpack_object(content: Any, attached: Attachments) -> Any:
@@ -312,8 +311,8 @@ def unpack_net(content: Any, attached: Attachments) -> Any:
 
     prefix = content["prefix"]
     shape = tuple(int(size) for size in attached.tensors[prefix + "rows"])
-    own = {k.removeprefix(prefix): v for k, v in attached.tensors.items() if k.startswith(prefix)}
-    weights = {name: value for name, value in own.items() if name != "rows"}
+    named = {k.removeprefix(prefix): v for k, v in attached.tensors.items() if k.startswith(prefix)}
+    weights = {name: value for name, value in named.items() if name != "rows"}
     net = unpack(content["net"], attached)
     if net == "auto" and len(shape) == 3:
         net = "resnet18"  # what it meant for images when a folder still said "auto"

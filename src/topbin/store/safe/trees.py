@@ -19,18 +19,23 @@ from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from topbin.core.errors import InputError
 
-FORGED, NOTHING = "a stored tree is damaged or forged: ", ". Nothing was loaded."
+
+class ForgedModel(InputError):
+    """The numbers of a stored model do not fit each other; `why` says which."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        message = f"a stored model is damaged or forged: {why}. Nothing was loaded."
+        super().__init__("TB110", message)
+
+    def __reduce__(self) -> tuple[type["ForgedModel"], tuple[str]]:  # type: ignore[override]
+        return type(self), (self.why,)
 
 
-def forged(what: str) -> InputError:
-    """The refusal of a model whose numbers do not fit each other."""
-    return InputError("TB110", f"{FORGED}{what}{NOTHING}")
-
-
-def require_that(fits: Any, what: str) -> None:
+def require_that(fits: Any, why: str) -> None:
     """TB110 unless it fits."""
     if not fits:
-        raise forged(what)
+        raise ForgedModel(why)
 
 
 def build_tree(n_features: int, n_classes: int, max_depth: int, nodes: Any, values: Any) -> Tree:
@@ -72,12 +77,12 @@ def _trees(value: Any, above: int | None) -> Iterator[tuple[Any, int]]:
     items: Iterable[Any] = ()
     if isinstance(value, Tree | TreePredictor):
         if above is None:
-            raise forged("nothing says how many columns it has")
+            raise ForgedModel("nothing says how many columns it has")
         yield value, above
     elif isinstance(value, BaseEstimator):
-        own = getattr(value, "n_features_in_", None)
+        read = getattr(value, "n_features_in_", None)
         # Ensembles hand rows to their trees unchecked; all others check their own rows.
-        handed = above if own is None else own if above is None else min(above, own)
+        handed = above if read is None else read if above is None else min(above, read)
         unchecked = isinstance(value, BaseEnsemble)
         for item in vars(value).values():
             yield from _trees(item, handed if unchecked or _holds_tree(item) else None)
@@ -177,14 +182,14 @@ def check_range(places: Any, low: Any, high: Any) -> None:
     if is_outside.any():
         first = int(is_outside.argmax())
         place, start, stop = (int(x.flat[first]) for x in np.broadcast_arrays(places, low, high))
-        raise forged(f"{place} is not within {start} to {stop - 1}")
+        raise ForgedModel(f"{place} is not within {start} to {stop - 1}")
 
 
 def _require_array(array: Any, dtype: Any, shape: tuple[Any, ...], what: str) -> None:
     """TB110 unless it is an array of this type and shape, where `...` is any size."""
     fits = isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == len(shape)
     sizes = zip(shape, array.shape, strict=True) if fits else ()
-    require_that(fits and all(asked is ... or asked == size for asked, size in sizes), what)
+    require_that(fits and all(wanted is ... or wanted == size for wanted, size in sizes), what)
 
 
 # By class: an attribute that only a fitted model has, and the check of such a model.
