@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from quick_plans import usual_plans
 
 import topbin as tb
-from topbin.job.audits.audit import draw_audit
+from topbin.job.audits.draw import draw_audit
 
 
 def claims(rows=400, seed=0, labeled=0.2):

@@ -16,8 +16,8 @@ from .core.options import Read as Read
 from .evaluate import metrics as metrics
 from .evaluate.curves import pu_curves as pu_curves
 from .evaluate.sensitivity import sensitivity as sensitivity
-from .job.audits.audit import Audit as Audit
-from .job.audits.audit import audit as audit
+from .job.audits import Audit as Audit
+from .job.audits import audit as audit
 from .job.fit import fit as fit
 from .job.result import Result as Result
 from .job.watch import Watch as Watch

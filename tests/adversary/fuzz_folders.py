@@ -27,7 +27,8 @@ from stored import forge_result
 import topbin as tb
 from topbin.core.errors import TopbinError
 from topbin.job import files
-from topbin.job.audits.audit import draw_audit, plan_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import plan_audit, read_audit
 from topbin.show.screen import run_lines
 from topbin.store.models import load_encoder, reading
 from topbin.store.runs import read_asked, read_events, read_result

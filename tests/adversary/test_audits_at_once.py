@@ -11,8 +11,9 @@ from claims import draw_when_all_are_ready, small_run
 from coded import fails
 
 from topbin.core.atomic import lock
-from topbin.job.audits import audit
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits import draw as drawing
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_a_draw_that_dies_between_its_files_can_still_come_back(run, tmp_path, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(audit, "write_table", die)
+        patch.setattr(drawing, "write_table", die)
         with pytest.raises(KeyboardInterrupt):
             draw_audit(run, 10, tmp_path / "a.csv")
     assert written
@@ -68,7 +69,7 @@ def test_an_existing_file_leaves_the_draws_alone(run, tmp_path):
 
 
 def test_an_audit_waits_for_another_and_says_so_in_the_end(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(audit, "WAIT", 0.3)
+    monkeypatch.setattr(drawing, "WAIT", 0.3)
     begun = time.monotonic()
     with lock(run), fails("TB107", "another run"):
         draw_audit(run, 10, tmp_path / "a.csv")

@@ -261,8 +261,7 @@ def keep_models(monkeypatch):
             known[key] = load(folder, **given)
         return copy.copy(known[key])
 
-    rooms = "job.audits.rows", "job.audits.audit", "job.candidates", "job.files", "store.scorer"
-    for room in rooms:
+    for room in ("job.files", "store.scorer"):
         monkeypatch.setattr(f"topbin.{room}.load", once)
 
 

@@ -17,7 +17,8 @@ import topbin as tb
 from topbin.cli import main
 from topbin.core import atomic as folders
 from topbin.core.atomic import write_text
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 from topbin.job.files import write_report
 from topbin.store.runs import open_run, read_asked, read_events, read_result
 

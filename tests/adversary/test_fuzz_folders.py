@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import topbin as tb
-from topbin.job.audits.audit import draw_audit
+from topbin.job.audits.draw import draw_audit
 from topbin.learn.crossfit import Plan
 
 TIMES = int(os.environ.get("TOPBIN_TIMES", 60))

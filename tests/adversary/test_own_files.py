@@ -12,7 +12,8 @@ from stored import result_of
 
 from topbin.data.write import in_front, write_table
 from topbin.job import files
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 
 OURS = ["row", "rank", "probability", "is_positive", "about this file", "row of the table"]
 odd = st.sampled_from(

@@ -85,7 +85,7 @@ def test_dropped_rows_and_skipped_files_are_said(tmp_path):
     result = run(files, *COLUMNS, "--skip-bad", "--drop-nan")
     assert result.exit_code == 0
     assert "1 file skipped because it cannot be read" in result.stdout
-    assert "1 of 1,501 rows were left out: no finite score" in result.stdout
+    assert "1 of 1,501 rows was left out: no finite score" in result.stdout
 
 
 def test_typed_values_are_numbers_where_the_column_has_numbers(files, expected):
@@ -174,7 +174,7 @@ def test_words_for_no_score_are_missing_scores(tmp_path, word):
     assert "TB004 1 of 200 scores are missing" in run(path, *COLUMNS).stderr
     result = run(path, *COLUMNS, "--drop-nan")
     assert result.exit_code == 0
-    assert "1 of 200 rows were left out: no finite score" in result.stdout
+    assert "1 of 200 rows was left out: no finite score" in result.stdout
 
 
 def test_a_group_of_few_positives_gets_a_range_and_no_number(tmp_path):

@@ -65,7 +65,7 @@ def test_own_scores_are_never_called_reversed():
         found = add_alarms(given, Evidence.of(*scores, crossfitted=crossfitted), None)
         told = {alarm.code: alarm.message for alarm in found.alarms}
         assert code in told
-        assert ("are your scores reversed" in str(told)) is not crossfitted
+        assert ("Are the scores reversed" in str(told)) is not crossfitted
 
 
 @pytest.mark.parametrize(

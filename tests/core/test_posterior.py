@@ -81,12 +81,10 @@ def test_a_bound_cuts_what_is_above_it_and_nothing_else(posterior, bound):
     assert found.interval(0.998)[1] <= bound
 
 
-def test_with_all_the_upper_half_is_1_and_the_lower_half_stays():
-    found = WIDE.with_all()
-    assert found.quantiles[:7] == WIDE.quantiles[:7]
-    assert set(found.quantiles[7:]) == {1.0}
-    assert found.interval(0.95) == (WIDE.interval(0.95)[0], 1.0)
+def test_what_nothing_is_known_of_may_be_all_and_excludes_no_share():
+    found = AlphaPosterior.unknown()
     assert found.median == 1.0
+    assert all(found.interval(level) == (0.0, 1.0) for level in (0.95, 0.99))
 
 
 def test_it_is_a_value():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import beta
 
-from topbin.core import AlphaEstimate
+from topbin.core import Alarm, AlphaEstimate
 from topbin.core.posterior import LEVELS, AlphaPosterior
 from topbin.evaluate.audit.judging import FLAT, AuditResult, answers_like, update, update_by_all
 from topbin.evaluate.measure import Share
@@ -177,3 +177,17 @@ def test_of_several_audits_the_first_decides_alone_if_one_contradicts():
     scores, first = estimate(normal(0.012, 0.005)), audited(0.25, (0.17, 0.34), excludes="interval")
     both = update_by_all(scores, [first, audited(0.016, (0.011, 0.022), kind="top")])
     assert both == update(scores, first.alpha, first.interval, 0.95, alone=True)
+
+
+@pytest.mark.parametrize("code", ["biased-labels", "leak", "group-column", "near-copies"])
+def test_where_an_alarm_says_that_scores_mislead_answers_decide_alone(code):
+    """As seen: labels of severe cases, α = .0795, and .016 to .052 by scores and answers."""
+    first = audited(0.06, (0.015, 0.111))
+    scores = estimate(normal(0.03, 0.01), alarms=(Alarm(code, "", "down"),))
+    both = update_by_all(scores, [first])
+    assert both.alone
+    assert both.interval[1] > 0.1
+    after = both.estimate(scores)
+    assert after.interval_assumes == "by the answers alone, because an alarm doubts the scores"
+    assert after.upper_bound is None
+    assert not update_by_all(estimate(normal(0.03, 0.01)), [first]).alone

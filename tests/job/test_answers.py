@@ -8,7 +8,7 @@ from claims import small_run
 from coded import fails
 
 from topbin.job.audits.answers import ANSWERS, read_state, record_answers
-from topbin.job.audits.audit import draw_audit
+from topbin.job.audits.draw import draw_audit
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -48,7 +48,7 @@ def test_a_row_that_was_not_drawn_is_refused_and_nothing_is_saved(run, rows):
         record_answers(run, {rows[0]: "yes", 10**6: "no"})
     assert read_state(run).answers == {}
     assert record_answers(run, {10**6: "no"}, model_only=True) == 1
-    assert read_state(run).known == {10**6: "negative"}
+    assert read_state(run).undrawn_answers == {10**6: "negative"}
 
 
 def test_another_answer_to_the_same_row_needs_force(run, rows):

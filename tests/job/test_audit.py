@@ -1,6 +1,7 @@
 """The audit of a run: every draw can come back, whatever a spreadsheet did to its order."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,10 @@ from topbin.cli import main
 from topbin.core.errors import InputError
 from topbin.evaluate.audit import draw_weighted
 from topbin.evaluate.audit.scored import Pooled, Scored, equally_likely
+from topbin.job import files
 from topbin.job.audits.answers import read_state
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 from topbin.store.runs import open_run
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
@@ -113,7 +116,7 @@ def test_draws_of_other_data_do_not_count(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("n", "words"), [(40, "equally many from each group"), (4, "without a look at the score")]
+    ("n", "words"), [(40, "equally many from each group"), (4, "without looking at the scores")]
 )
 def test_the_file_says_how_its_rows_were_drawn(run, tmp_path, n, words):
     sample = draw_audit(run, n, tmp_path / "a.csv", stratified=True)
@@ -179,6 +182,29 @@ def test_audits_of_a_run_add_up(run):
         "notes": stored["estimate"]["notes"],
     }  # the first estimate stays as it was
     assert tb.audit(run).judge() == second  # to look again at the same answers is the same look
+
+
+@pytest.mark.parametrize("where", ["anywhere", "top", "recall"])
+def test_an_audit_loads_the_model_once_and_the_next_one_loads_it_again(run, monkeypatch, where):
+    opened = tb.audit(run)
+    rows = opened.draw(20, where=where)["row"]
+    opened.record({row: bool(row % 2) for row in rows})
+    loaded, load = [], files.load
+    monkeypatch.setattr(files, "load", lambda folder: loaded.append(folder) or load(folder))
+    for times in (1, 2):
+        opened.judge()
+        assert loaded == [run / "model"] * times
+
+
+def test_a_model_of_other_rows_is_refused(run, tmp_path):
+    other = tb.fit(claims(200), "known", id="case", budget="fast").save(tmp_path / "other")
+    opened = tb.audit(run)
+    rows = opened.draw(200)["row"]
+    opened.record({row: bool(row % 2) for row in rows})
+    shutil.rmtree(run / "model")
+    shutil.copytree(other / "model", run / "model")
+    with fails("TB114", "its scores are of other rows than those of the run"):
+        opened.judge()
 
 
 def test_a_top_audit_is_a_kind_of_its_own_and_stands_beside_the_random_one(run):

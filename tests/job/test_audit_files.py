@@ -15,9 +15,10 @@ import topbin as tb
 from topbin.cli import main
 from topbin.core.labels import NO, NO_ANSWER, NOT_SURE, YES, YES_AND_NO
 from topbin.evaluate.audit import read_answers
-from topbin.job.audits import audit as audits
+from topbin.job.audits import judge as audits
 from topbin.job.audits.answers import ANSWERS, read_state
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 
 N = 12
 MEANT = {

@@ -5,7 +5,7 @@ import pytest
 from coded import fails
 
 from topbin.evaluate.audit import TopBin, draw_stratified, draw_weighted
-from topbin.job.audits.answers import Draw, Drawn, read_drawn, write_drawn
+from topbin.job.audits.answers import AuditFile, Draw, read_drawn, write_drawn
 
 F = np.linspace(0, 0.2, 500)
 
@@ -16,7 +16,7 @@ F = np.linspace(0, 0.2, 500)
 def test_a_sample_survives_its_file(tmp_path, sample):
     top = TopBin.at(np.arange(10.0), np.arange(8.0), share=0.7)
     kept = Draw.of(sample, row=tuple(range(sample.n)), data="x", n=sample.n, bin=top)
-    drawn = Drawn((kept, kept), "Is it fraud?")
+    drawn = AuditFile((kept, kept), "Is it fraud?")
     write_drawn(tmp_path, drawn)
     assert read_drawn(tmp_path) == drawn
     back = read_drawn(tmp_path).draws[0].sample

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import topbin as tb
 from topbin.cli import main
 from topbin.core import InputError
-from topbin.job.audits.rows import scores_of
+from topbin.job.files import StoredRun
 from topbin.job.prepare import prepare
 
 
@@ -75,7 +75,7 @@ def test_new_rows_need_no_group_and_a_complete_run_stays(folder):
 
 
 def test_the_groups_of_all_rows_are_kept_with_the_model(folder):
-    scored = scores_of(folder / "run")
+    scored = StoredRun.open(folder / "run").scores
     assert (np.unique(scored.groups_p).size, np.unique(scored.groups_u).size) == (20, 40)
 
 

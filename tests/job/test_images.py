@@ -22,7 +22,7 @@ from topbin.cli import main
 from topbin.core.formatting import figure
 from topbin.data.images import Images
 from topbin.engines import Local
-from topbin.job.audits.audit import audit
+from topbin.job.audits import audit
 from topbin.job.audits.refit import refit_audit
 from topbin.job.audits.review import open_review
 from topbin.job.files import write_report

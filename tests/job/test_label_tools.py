@@ -11,8 +11,9 @@ from coded import fails
 
 import topbin as tb
 from topbin.cli import main
-from topbin.job.audits.answers import record_answers
-from topbin.job.audits.audit import draw_audit, read_answered, read_audit
+from topbin.job.audits.answers import read_answered, record_answers
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 
 
 def annotation(answer, **more):
@@ -149,7 +150,7 @@ def test_rows_that_were_not_drawn_are_refused_and_nothing_is_saved(run, tool):
     assert not tb.audit(run).state.answers
     given = read_answered(path)
     assert record_answers(run, given, model_only=True) == 30  # but they may teach the model
-    assert tb.audit(run).state.known == {other: "positive"}
+    assert tb.audit(run).state.undrawn_answers == {other: "positive"}
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 from topbin.core.atomic import lock
-from topbin.job.audits.audit import draw_audit, read_audit
-from topbin.job.audits.rows import list_rows
-from topbin.job.files import write_report
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
+from topbin.job.files import list_rows, write_report
 from topbin.store.runs import PROBABILITIES
 
 
@@ -100,6 +100,15 @@ def test_columns_that_are_called_like_reasons_stay_as_they_are(tmp_path):
     for name in ("reason_1", "reason_for"):
         assert after[name].tolist() == frame[name][after["row"] - 1].tolist()
     assert after["reason_1_"].notna().sum() == 5
+
+
+def test_a_longer_list_keeps_the_names_of_near_positives(run):
+    listed = pd.read_csv(run / "candidates.csv")
+    listed.assign(nearest_1="row 7").to_csv(run / "candidates.csv", index=False)
+    list_rows(run, len(listed) + 20)
+    near = pd.read_csv(run / "candidates.csv")["nearest_1"]
+    assert (near[: len(listed)] == "row 7").all()
+    assert near[len(listed) :].isna().all()
 
 
 def test_a_list_from_files_reads_them_again(tmp_path):

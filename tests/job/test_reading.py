@@ -75,9 +75,20 @@ def test_no_signal_leads_the_summary():
     rng = np.random.default_rng(2)
     found = tb.estimate_alpha(rng.normal(size=120), rng.normal(size=280))
     assert found.has_no_signal
-    assert found.summary().startswith("α ≤ ")
-    assert "no signal" in found.summary().splitlines()[0]
-    assert headline(found).startswith("At most ")
+    why = "these scores do not separate positives from unlabeled rows"
+    assert found.summary().startswith(f"α is unknown: {why}")
+    assert headline(found) == f"The share is unknown: {why}."
+    assert found.interval == (0, 1)
+
+
+def test_reversed_scores_have_no_share():
+    rng = np.random.default_rng(2)
+    scores_p, scores_u = rng.normal(2, 1, 200), rng.normal(size=800)
+    for given in ((scores_u, scores_p), (-scores_p, -scores_u)):  # swapped, or reversed
+        found = tb.estimate_alpha(*given)
+        assert found.in_short == "α is unknown"
+        assert found.interval == (0, 1)
+        assert "positives score lower" in found.summary().splitlines()[0]
 
 
 def test_without_signal_nothing_is_promised_of_the_candidates():

@@ -1,5 +1,6 @@
 """Learning from the answers: a better model in a folder of its own, and the same α as before."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,9 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 from topbin.core import AlphaEstimate
-from topbin.core.options import Request
 from topbin.job.audits import refit
 from topbin.job.audits.review import open_review
+from topbin.job.files import StoredRun
 from topbin.learn.classifiers import fit_weighted
 from topbin.store.answer import ImageColumn
 from topbin.store.runs import read_result
@@ -49,10 +50,11 @@ def test_candidates_teach_the_model_and_never_move_alpha(run, tmp_path):
     done = call("audit", run, "--labels", tmp_path / "c.csv", "--refit")
     assert done.exit_code == 0, done.output
     assert "learned         trained with 1" in done.output
+    assert "accuracy on the answered rows, each held out: " in done.output
     assert "candidates are new" in done.output
     after = opened.judge()
     assert (after.n, after.alpha) == (before.n, before.alpha)
-    assert len(opened.state.known) > 50
+    assert len(opened.state.undrawn_answers) > 50
     made = result_of(run / "refit")
     assert made["estimate"] == result_of(run)["estimate"]
     scored = tb.load(run / "refit").score(claims(50))
@@ -110,9 +112,19 @@ def test_a_run_on_images_cannot_be_trained_again_yet_and_says_so(run):
     image = ImageColumn(column="photo", shape=(3, 8, 8))
     images = replace(answer, data=replace(answer.data, image=image))
     with fails("TB136", "runs on images cannot be trained again yet", "fit again"):
-        refit._read_again(run, images, Request())
+        refit._read_again(StoredRun(run, images))
     assert open_review(run, candidates=True).learns
     assert not replace(open_review(run, candidates=True), result=images).learns
+
+
+def test_a_model_of_other_rows_is_refused(run, tmp_path):
+    opened = tb.audit(run)
+    opened.record({opened.draw(3)["row"][0]: "yes"})
+    shutil.rmtree(run / "model")
+    other = tb.fit(claims(200), "known", id="case", budget="fast").save(tmp_path / "other")
+    shutil.copytree(other / "model", run / "model")
+    with fails("TB114", "its scores are of other rows than those of the run"):
+        opened.refit()
 
 
 def test_changed_rows_and_rows_that_are_not_unlabeled_are_refused(run, tmp_path):

@@ -15,9 +15,8 @@ from stored import forge_result, result_of
 import topbin as tb
 from topbin.data.write import write_table
 from topbin.job import candidates, files
-from topbin.job.audits import audit as audits
-from topbin.job.candidates import relisted
-from topbin.job.files import sum_of
+from topbin.job.audits import judge as audits
+from topbin.job.files import StoredRun, relisted, sum_of
 from topbin.store.runs import CANDIDATES, REPORT, read_result
 
 ODD = ["007", "1.50", "+1", 'say "yes"', "it's", "a,b", "two\nlines", "", "NA", "'=1+1", "é\u2028x"]
@@ -178,7 +177,7 @@ def test_an_edited_list_is_left_alone(run, edit):
     edited, opened = path.read_bytes(), record(run)
     before = result_of(run)["candidates"]
     now = read_result(run)
-    found = relisted(run, now, replace(now, audit=judged(run)))
+    found = relisted(StoredRun.open(run), replace(now, audit=judged(run)))
     assert (found.listed, found.text) == (now.candidates, None)
     if edited.count(b"\n") > 1:  # an empty table cannot be shown
         opened.judge()
@@ -189,7 +188,7 @@ def test_an_edited_list_is_left_alone(run, edit):
 
 
 def judged(run):
-    return audits.judged_state(run, read_result(run), audits.read_state(run))[0]
+    return audits.judged_state(StoredRun.open(run), audits.read_state(run))
 
 
 def test_a_list_that_is_not_ours_is_left_alone_though_its_sum_fits(run):
@@ -235,12 +234,12 @@ def test_a_failure_before_writing_changes_nothing(run, monkeypatch):
 def test_an_edit_while_the_report_is_drawn_is_not_overwritten(run, monkeypatch):
     opened, drawn, seen = record(run), audits.report_of, []
 
-    def report_of(folder, *found):
+    def report_of(run, *found):
         if not seen:
             seen.append(True)
-            path = folder / CANDIDATES
+            path = run.folder / CANDIDATES
             path.write_text(path.read_text().replace("rank", "Rank", 1))
-        return drawn(folder, *found)
+        return drawn(run, *found)
 
     monkeypatch.setattr(audits, "report_of", report_of)
     opened.judge()

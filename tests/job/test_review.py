@@ -11,7 +11,7 @@ from coded import fails
 from stored import result_of
 
 import topbin as tb
-from topbin.job.audits import audit as audits
+from topbin.job.audits import judge as audits
 from topbin.job.audits import review as job
 from topbin.job.audits.answers import ANSWERS, read_state, record_answers
 from topbin.job.audits.review import open_review
@@ -204,7 +204,7 @@ def test_candidates_serve_the_model_and_leave_drawn_rows_to_the_audit(run):
     assert [cell["name"] for cell in row["why"]][:3] == ["rank", "probability", "reason_1"]
     assert [cell["name"] for cell in row["cells"]] == ["case", "amount", "town", "day"]
     review.save(row["row"], "yes")
-    assert read_state(run).known == {row["row"]: "positive"}
+    assert read_state(run).undrawn_answers == {row["row"]: "positive"}
     assert read_state(run).answers == {}
     assert review.judged() is None
     review.more()
@@ -239,10 +239,10 @@ def test_people_label_on_while_the_audit_is_judged(run, review, monkeypatch):
     rows, seen = list(review.rows), []
     drawn = audits.report_of
 
-    def report_of(folder, *found):
+    def report_of(run, *found):
         if not seen:  # somebody changes an answer meanwhile, without having to wait
-            seen.append(record_answers(folder, {rows[0]: "yes"}, force=True))
-        return drawn(folder, *found)
+            seen.append(record_answers(run.folder, {rows[0]: "yes"}, force=True))
+        return drawn(run, *found)
 
     monkeypatch.setattr(audits, "report_of", report_of)
     found = audits.judge_audit(run)

@@ -19,7 +19,8 @@ from topbin.data import batch
 from topbin.data import table as table_module
 from topbin.engines import Local
 from topbin.engines.engine import Outcome, total
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.job.audits.draw import draw_audit
+from topbin.job.audits.judge import read_audit
 from topbin.job.labeled import open_labeled
 from topbin.job.sampling import count_labels, draw
 from topbin.job.score_rest import Fold, Folds, RestCounts

@@ -128,7 +128,8 @@ def _table(by: str, estimates: dict[Any, Any]) -> Any:
     table = Table(visible(by), *columns, box=None)
     for group, e in estimates.items():
         low, high = e.interval
-        point = "a range only" if e.headline.kind == "range" else f"{e.alpha:.3f}"
+        instead = {"range": "a range only", "unknown": "unknown"}
+        point = instead.get(e.headline.kind, f"{e.alpha:.3f}")
         table.add_row(
             visible(_group_name(group)), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
             f"{e.n_u:,}", f"{e.n_p:,}", ", ".join(alarm.code for alarm in e.alarms),

@@ -29,9 +29,9 @@ from topbin.core.options import Request
 
 if TYPE_CHECKING:
     from topbin.evaluate.audit import AuditResult
+    from topbin.job.audits.proxies import ProxyGain
     from topbin.job.audits.refit import Refit
     from topbin.job.audits.review import Review
-    from topbin.job.audits.rows import ProxyGain
 
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
@@ -132,7 +132,7 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
 def _add_proxies(
     show: Screen, run: Path, columns: tuple[str, ...], sources: Request
 ) -> "ProxyGain":
-    from topbin.job.audits.rows import add_proxies
+    from topbin.job.audits.proxies import add_proxies
 
     gain = add_proxies(run, columns, sources=sources)
     show.say("proxies", gain)
@@ -140,7 +140,7 @@ def _add_proxies(
 
 
 def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
-    from topbin.job.audits.audit import plan_audit, plan_audit_width, plan_audit_widths
+    from topbin.job.audits.judge import plan_audit, plan_audit_widths
 
     if plan != WIDTH_ONLY:
         by_error = plan_audit(run, plan)
@@ -150,13 +150,13 @@ def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
         plans = plan_audit_widths(run)
         show.print_lines(map(str, plans))
         return {"plans": plans}
-    by_width = plan_audit_width(run, width)
+    (by_width,) = plan_audit_widths(run, width)
     show.print(str(by_width))
     return by_width
 
 
 def _refit(show: Screen, run: Path, options: Mapping[str, Any], sources: Request) -> "Refit":
-    from topbin.job.audits.audit import read_answered
+    from topbin.job.audits.answers import read_answered
     from topbin.job.audits.refit import refit_audit
 
     new = {} if options["labels"] is None else read_answered(options["labels"])
@@ -166,7 +166,7 @@ def _refit(show: Screen, run: Path, options: Mapping[str, Any], sources: Request
 
 
 def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditResult":
-    from topbin.job.audits.audit import read_audit
+    from topbin.job.audits.judge import read_audit
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
 
@@ -185,7 +185,7 @@ def _draw(
 ) -> Mapping[str, str | int]:
     from topbin.data.write import ANSWER
     from topbin.evaluate.audit.scored import RECALL
-    from topbin.job.audits.audit import draw_audit, question, words_of
+    from topbin.job.audits.draw import draw_audit, question, words_of
     from topbin.store.runs import read_result
 
     tool = options["tool"]

@@ -56,12 +56,10 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
       topbin report run1
       topbin report run1 --candidates 300
     """  # fmt: skip
-    from topbin.job.files import write_report
+    from topbin.job.files import list_rows, write_report
 
     show = screen(as_json)
     if candidates is not None:
-        from topbin.job.audits.rows import list_rows
-
         listed = list_rows(run, candidates, sources=named_again(named))
         show.say("wrote", f"{run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)

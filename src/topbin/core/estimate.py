@@ -22,8 +22,15 @@ DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "of
 INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
 IF_ALIKE = "if the labeled positives are like the others"
 # What to do about an alarm, the most urgent first.
-FIX, AUDIT = "fix the rows or columns, then fit again", "label some rows: an audit decides"
+FIX = "fix the rows, columns or scores, then run it again"
+AUDIT = "label some rows: an audit decides"
 MORE = "more known positives, or other columns, would help"
+FINER = "a finer score would help: probabilities, not classes"
+# Why scores say nothing about α, by the code of the alarm.
+NO_SIGNAL = {
+    "indistinguishable": "these scores do not separate positives from unlabeled rows",
+    "reversed-scores": "positives score lower than unlabeled rows",
+}
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
 
@@ -146,7 +153,8 @@ ALARMS = {
     ),
     "tiny-bin": AlarmKind(remedy=MORE, meaning="The estimate is based on very few rows."),
     "ties": AlarmKind(
-        remedy=MORE, meaning="Many rows share a score, so they cannot be ranked against each other."
+        remedy=FINER,
+        meaning="Many rows share a score, so they cannot be ranked against each other.",
     ),
 }
 UNNAMED = AlarmKind()  # of a code that is not in the table
@@ -180,10 +188,11 @@ class Alarm:
 class Headline:
     """What leads the answer: the point, the bound, or with few positives only a range.
 
-    `alpha` is the point or the bound, and `interval` what there is to show beside it.
+    It is "unknown" if scores say nothing. `alpha` is the point or the bound, and `interval` what
+    there is to show beside it.
     """
 
-    kind: Literal["point", "bound", "range"]
+    kind: Literal["point", "bound", "range", "unknown"]
     alpha: Share
     interval: Interval | None
 
@@ -257,6 +266,8 @@ class AlphaEstimate:
         lead = self.headline
         if lead.kind == "range" and lead.interval is not None:
             return "α between {} and {}".format(*range_ends(*lead.interval))
+        if lead.kind == "unknown":
+            return "α is unknown"
         return f"α {'=' if self.leading_bound is None else '≤'} {figure(lead.alpha)}"
 
     @property
@@ -270,6 +281,8 @@ class AlphaEstimate:
         alpha = self.alpha if bound is None else bound
         if self.worth_p < RANGE_ONLY:
             return Headline("range", alpha, self.interval)
+        if self.has_no_signal and bound in (None, 1):
+            return Headline("unknown", alpha, self.interval)
         if bound is not None:
             return Headline("bound", alpha, (0.0, alpha))
         return Headline("point", alpha, self.interval)
@@ -359,9 +372,9 @@ class AlphaEstimate:
         >>> found = Alarm("few-positives", "40 positives", "either"), Alarm("leak", "seen", "down")
         >>> est = AlphaEstimate(alpha=0.2, n_p=40, n_u=300, method="bbe", alarms=found)
         >>> [(to_do, [alarm.code for alarm in alarms]) for to_do, alarms in est.alarms_to_do][0]
-        ('fix the rows or columns, then fit again', ['leak'])
+        ('fix the rows, columns or scores, then run it again', ['leak'])
         """
-        by_remedy: dict[str, list[Alarm]] = {FIX: [], AUDIT: [], MORE: []}
+        by_remedy: dict[str, list[Alarm]] = {FIX: [], AUDIT: [], MORE: [], FINER: []}
         for alarm in self.alarms:
             by_remedy[alarm.kind.remedy].append(alarm)
         return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
@@ -392,8 +405,14 @@ class AlphaEstimate:
 
     @property
     def has_no_signal(self) -> bool:
-        """Whether positives and unlabeled rows have the same scores, so that any α fits them."""
-        return any(alarm.code == "indistinguishable" for alarm in self.alarms)
+        """Whether positives do not score above unlabeled rows, so that any α fits the scores."""
+        return self.why_unknown is not None
+
+    @property
+    def why_unknown(self) -> str | None:
+        """Why scores say nothing about α, if they do not."""
+        codes = (alarm.code for alarm in self.alarms)
+        return next((NO_SIGNAL[code] for code in codes if code in NO_SIGNAL), None)
 
     @property
     def doubt(self) -> str | None:
@@ -411,13 +430,15 @@ class AlphaEstimate:
 
     def _share_of_unlabeled(self) -> str:
         lead, of = self.headline, f"of the {self.n_u:,} unlabeled are positive"
+        if lead.kind == "unknown":
+            return f"{self.in_short}: {self.why_unknown}"
         rows = counted(lead.alpha * self.n_u)
         if lead.kind == "point":
             return f"{self.in_short} {of} (about {rows}), by {self.method}"
         if lead.kind == "bound":
             point = f"the point estimate of {self.method}, {figure(self.alpha)}, is above the bound"
             if self.has_no_signal:
-                point = "no signal: these scores do not separate positives from unlabeled rows"
+                point = f"no signal: {self.why_unknown}"
             return f"{self.in_short} {of} (at most {rows}) {IF_ALIKE}, by the bound; {point}"
         if lead.interval is None:
             return f"{self.too_few}, and there is no interval"
@@ -426,7 +447,8 @@ class AlphaEstimate:
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
         lead = self.headline
-        ends = (lead.interval or ()) if lead.kind == "range" else (lead.alpha,)
+        alone = (lead.alpha,) if lead.kind != "unknown" else ()
+        ends = (lead.interval or ()) if lead.kind == "range" else alone
         shares = [self.pi_at(alpha, n_u=n_u, negatives=negatives) for alpha in ends]
         if not shares:
             return f"π unknown, {rows}"

@@ -355,7 +355,8 @@ def over_chunks(task: Task, part: Part) -> Any:
 
 def _notes(seen: FirstPass, alone: Collection[Any], groups: int) -> Iterator[str]:
     if seen.unusable:
-        yield f"{seen.unusable:,} of {seen.rows:,} rows were left out: no finite score"
+        were = "was" if seen.unusable == 1 else "were"
+        yield f"{seen.unusable:,} of {seen.rows:,} rows {were} left out: no finite score"
     if alone:
         many = f"{counted(len(alone), 'group')} left out"
         names = listed("blank" if group is None else str(group) for group in alone)

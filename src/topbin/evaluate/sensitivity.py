@@ -144,17 +144,17 @@ def sensitivity(
         confidence = (estimate and estimate.confidence) or CONFIDENCE
     check_fraction(confidence, "confidence")
     named: dict[Kind, Any] = {"at most": at_most, "at least": at_least}
-    wanted: list[tuple[Kind, float]] = [
-        (kind, check_fraction(value, kind.replace(" ", "_"), low_open=False, high_open=False))
+    wanted = {
+        kind: check_fraction(value, kind.replace(" ", "_"), low_open=False, high_open=False)
         for kind, value in named.items()
         if value is not None
-    ]
+    }
     at_random = _at_random(evidence, estimate, confidence)
     reader = _Reader.of(evidence, at_random, confidence, gammas)
     bounds = _bounds(evidence, at_random.upper_bound, confidence, gammas)
     intervals = tuple(map(GammaInterval, gammas, map(reader.at, gammas), bounds))
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
-    conclusions = tuple(_conclude(reader, one, assumes) for one in wanted)
+    conclusions = tuple(_conclude(reader, *claim, assumes) for claim in wanted.items())
     return Sensitivity(intervals, confidence, assumes, conclusions)
 
 
@@ -205,9 +205,8 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
         return Reconciled(None, sentence)
     least = ceil(100 * least) / 100
     other = "" if is_higher else ", or negatives score among the top positives"
-    return Reconciled(
-        least, f"The estimate and the audit agree if Γ is at least {least:.2f}{other}."
-    )
+    sentence = f"The estimate and the audit agree if Γ is at least {least:.2f}{other}."
+    return Reconciled(least, sentence)
 
 
 def _at_random(
@@ -271,22 +270,18 @@ class _Reader:
         return None if gamma > MOST else gamma
 
 
-def _conclude(reader: _Reader, wanted: tuple[Kind, float], assumes: str) -> Conclusion:
+def _conclude(reader: _Reader, kind: Kind, alpha: float, assumes: str) -> Conclusion:
     """Up to which Γ a conclusion holds."""
-    kind, alpha = wanted
-    low, high = reader.at(1.0)
-    claim = f"{kind.capitalize()} {percent(alpha)} % of the unlabeled rows are positive, {assumes}"
+    share, (low, high) = percent(alpha), reader.at(1.0)
+    claim = f"{kind.capitalize()} {share} % of the unlabeled rows are positive, {assumes}"
     if high > alpha if kind == "at most" else low < alpha:
         end = f"begins at {percent(low)}" if kind == "at least" else f"reaches {percent(high)}"
-        sentence = (
-            f'"{kind} {percent(alpha)} %" does not follow even if labels are random (Γ = 1): the '
-        )
+        sentence = f'"{kind} {share} %" does not follow even if labels are random (Γ = 1): the '
         return Conclusion(kind, alpha, False, None, f"{sentence}interval {end} %.")
     last = reader.last_inside(kind, alpha)
     if last is None:
         sentence = f"{claim}, up to Γ = {MOST:g}, the largest that was tried."
         return Conclusion(kind, alpha, True, None, sentence)
     tipping = max(1.0, floor(100 * last) / 100)
-    return Conclusion(
-        kind, alpha, True, tipping, f"{claim}; this holds as long as Γ ≤ {tipping:.2f}."
-    )
+    sentence = f"{claim}; this holds as long as Γ ≤ {tipping:.2f}."
+    return Conclusion(kind, alpha, True, tipping, sentence)

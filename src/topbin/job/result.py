@@ -23,7 +23,7 @@ from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict, verdict_of
 from topbin.job.by_group import by_column
-from topbin.job.candidates import Picker, Ranking, ranked
+from topbin.job.candidates import RankedRows, likely, order, ranked
 from topbin.job.prepare import Prepared
 from topbin.job.remedy import alarms_of, leaves_alpha_near_zero
 from topbin.job.score_rest import Best
@@ -145,7 +145,7 @@ class Result:
         Of rows of known classes: p(novel).
         """
         if self.seeks_novel:
-            return self._ranking.likely(self._probability_map)
+            return likely(self._probability_map, self.evidence.scores[1], novel=True)
         return self.classifier.oof_proba_[self.data.unlabeled_rows]
 
     def _pi_at(self, alpha: float) -> float:
@@ -154,24 +154,20 @@ class Result:
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Candidates:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
         if min_precision is not None:
-            return self._picker.down_to(min_precision)
+            return self._ranked.down_to(min_precision)
         if n is not None:
-            return self._picker.first(check_count(n, "n"))
-        return self._picker.as_asked(self.request.listing)
-
-    @property
-    def _ranking(self) -> Ranking:
-        """The unlabeled rows in memory."""
-        return Ranking(self.evidence.scores[1], self.seeks_novel)
+            return self._ranked.first(check_count(n, "n"))
+        return self._ranked.as_asked(self.request.listing)
 
     @cached_property
-    def _picker(self) -> Picker:
+    def _ranked(self) -> RankedRows:
         """The best rows of all files, or of those in memory if there are no others."""
-        best, n_u = self._ranking.best(), self.data.n_u
+        scores, of, novel = self.evidence.scores[1], self.data.n_u, self.seeks_novel
         if self.best is None:
-            return Picker(best, self.evidence, self.estimate, best.scores.size, n_u)
-        best = replace(best, scores=self.best.scores)
-        return Picker(best, self.evidence, self.estimate, n_u, n_u)
+            scores, of = scores[order(scores, novel=novel)], scores.size
+        else:
+            scores = self.best.scores
+        return RankedRows(scores, self.evidence, self.estimate, of, novel)
 
     @property
     def _probability_map(self) -> Any:
@@ -181,12 +177,12 @@ class Result:
         """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
         table, unlabeled = self.data.table, self.data.unlabeled_rows
         if self.best is None:
-            order = self._ranking.order(rows)
-            return table.take(unlabeled[order]), unlabeled[order]
+            first = unlabeled[order(self.evidence.scores[1], rows, novel=self.seeks_novel)]
+            return table.take(first), first
         listed, places = self.best.rows.take(slice(rows)), table.places[unlabeled]
-        order = np.argsort(places)
-        nearest = order[
-            np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)
+        sorter = np.argsort(places)
+        nearest = sorter[
+            np.searchsorted(places, listed.places, sorter=sorter).clip(max=sorter.size - 1)
         ]
         return listed, np.where(places[nearest] == listed.places, unlabeled[nearest], -1)
 
@@ -259,8 +255,9 @@ class Result:
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
         frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
-        likely = self._picker.best.best(rows).likely(self._probability_map).round(4)
-        frame = ranked(frame, listed.places + 1, likely, self.data.id)
+        scores, novel = self._ranked.scores[:rows], self.seeks_novel
+        probability = likely(self._probability_map, scores, novel=novel).round(4)
+        frame = ranked(frame, listed.places + 1, probability, self.data.id)
         if not why:
             return frame
         first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]

@@ -110,8 +110,11 @@ def not_higher(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     if np.max(gaps) > sqrt(-np.log(LEVEL) * spread):
         return
     if np.max(-gaps) > sqrt(-np.log(CLEARLY) * spread):
-        message = "positives score lower than the unlabeled rows; are your scores reversed?"
-        yield Alarm("reversed-scores", f"{message} Higher must mean more positive.", "either")
+        message = (
+            "positives score lower than the unlabeled rows. Are the scores reversed, or positives "
+            "and unlabeled rows swapped? Higher must mean more positive."
+        )
+        yield Alarm("reversed-scores", message, "either")
         return
     yield Alarm(
         "indistinguishable",

@@ -157,7 +157,9 @@ def _without_signal(estimate: AlphaEstimate) -> AlphaEstimate:
         return estimate
     posterior, level = AlphaPosterior.unknown(), estimate.confidence
     ends = None if level is None else posterior.interval(level)
-    estimate = replace(estimate, posterior=posterior, interval=ends)
+    # Beside "α is unknown", an alarm about a large α would be confusing.
+    alarms = tuple(alarm for alarm in estimate.alarms if alarm.code != "near-one")
+    estimate = replace(estimate, posterior=posterior, interval=ends, alarms=alarms)
     if estimate.method != "overlap":
         return estimate
     return replace(estimate, alpha=1.0, upper_bound=None if level is None else 1.0)

@@ -94,7 +94,7 @@ def _render(
         as_it_is=None if answer.remedy is None else headline(estimate),
         audited=audited_headline(answer),
         audits=[] if answer.audit is None else [answer.audit, *answer.audit.others],
-        has_point=estimate.headline.kind != "range",
+        has_point=estimate.headline.kind not in ("range", "unknown"),
         shares=_shares(answer),
         bar=_bar(answer),
         has_files=template == "page.html",
@@ -145,6 +145,8 @@ def _bar(answer: Answer) -> Headline:
 def _shares(answer: Answer) -> tuple[str, str]:
     """α and π as the headline gives them: the point, or the bound where that is the answer."""
     lead = answer.estimate.headline
+    if lead.kind == "unknown":
+        return "unknown", "unknown"
     sign = "≤ " if lead.kind == "bound" else ""
     return f"{sign}{figure(lead.alpha)}", f"{sign}{figure(answer.pi_at(lead.alpha))}"
 
@@ -228,6 +230,8 @@ def point_sentence(
 
 def _share(estimate: AlphaEstimate) -> str:
     lead, n_u = estimate.headline, estimate.n_u
+    if lead.kind == "unknown":
+        return f"The share is unknown: {estimate.why_unknown}."
     if estimate.interval is None or lead.kind == "point":
         return point_sentence(estimate.alpha, estimate.interval, n_u, estimate.confidence)
     among = f"of the {n_u:,} unlabeled rows are positive"
@@ -238,7 +242,7 @@ def _share(estimate: AlphaEstimate) -> str:
         return f"Between {ends} {among}: {rows}. {estimate.too_few}."
     point = f"{estimate.method} gives {percent(estimate.alpha)} %, which is above that bound"
     if estimate.has_no_signal:
-        point = "No signal: the scores do not separate positives from unlabeled rows"
+        point = f"No signal: {estimate.why_unknown}"
     bound = f"At most {percent(lead.alpha)} % {among} {IF_ALIKE}"
     return f"{bound}: {counted(lead.alpha * n_u)}. ({point}.)"
 

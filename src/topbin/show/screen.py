@@ -122,7 +122,7 @@ def summarize(answer: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
         lines += groups.lines()
     about = f"{counted(listed.rows)}: {listed.why}; {answer.expected}"
     lines.append(line("candidates", about))
-    if estimate.headline.kind != "range" and estimate.interval is not None:
+    if estimate.headline.kind not in ("range", "unknown") and estimate.interval is not None:
         cases = (f"{c.case} {figure(c.alpha)}: {counted(c.rows)}" for c in answer.sensitivity)
         lines.append(line("what if", "; ".join(cases)))
     lines += [] if answer.gamma is None else answer.gamma.lines()

@@ -337,7 +337,8 @@ def _sheets(path: str, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
     except (BadZipFile, KeyError, ValueError, OSError, broken) as error:
         raise InputError(
             "TB102",
-            f"{name} cannot be read: it is not an Excel workbook. Save it again, as .xlsx or .csv.",
+            f"{name} cannot be read: it is not an Excel workbook. Save it again, as .xlsx or as "
+            ".csv.",
         ) from error
     with closing(book):
         for sheet in book.worksheets:

@@ -6,6 +6,7 @@ process loses nothing and two people at once lose nothing either. The last answe
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+import pandas as pd
 from msgspec import Meta
 
 from topbin.core.atomic import lock, write_text
@@ -22,6 +24,8 @@ from topbin.core.checks import stored_as
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Share
 from topbin.core.formatting import counted
+from topbin.data.table import read_table
+from topbin.data.write import ANSWER, read_export
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, AuditSample, TopBin, read_answers
 from topbin.store.answer import plain
 from topbin.store.runs import (
@@ -38,8 +42,8 @@ DRAWN, ANSWERS = "audit.json", "answers.jsonl"
 MOST_ROW = 2**63 - 1
 LONGEST = 300  # letters of a question
 NO_ANSWER = "no audited row has an answer yet; label some rows first."
-Place = Annotated[int, Meta(ge=0, le=MOST_ROW)]
-Places = Annotated[tuple[Place, ...], Meta(min_length=1)]
+RowPlace = Annotated[int, Meta(ge=0, le=MOST_ROW)]
+RowPlaces = Annotated[tuple[RowPlace, ...], Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +56,11 @@ class Draw:
     fixed before anybody labeled one.
     """
 
-    rows: Places
-    stratum: Places
-    sizes: Places
+    rows: RowPlaces
+    stratum: RowPlaces
+    sizes: RowPlaces
     seed: int
-    row: Places
+    row: RowPlaces
     data: str
     n: Annotated[int, Meta(ge=1)] | None = None
     where: Literal["anywhere", "top", "recall"] = "anywhere"
@@ -96,7 +100,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class AuditFile:
     """What audit.json holds: every draw, oldest first, and what people are asked about a row."""
 
     draws: tuple[Draw, ...] = ()
@@ -104,14 +108,14 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class AnswerLine:
     """A line of answers.jsonl: an answer to a row, or what a look at the result showed.
 
     An answer that `corrects` replaces another one, on purpose.
     """
 
     data: str
-    row: Place | None = None
+    row: RowPlace | None = None
     answer: Literal["positive", "negative", "unsure", "blank"] | None = None
     corrects: bool = False
     interval: tuple[float, float] | None = None
@@ -122,14 +126,24 @@ class Line:
 class AuditState:
     """Every draw of a run, oldest first, every answer by row number, and every look at the result.
 
-    `known` are answers to rows that were not drawn, which only a refit reads.
+    `undrawn_answers` are answers to rows that were not drawn, which only a refit reads.
     """
 
     draws: tuple[Draw, ...]
     answers: Mapping[int, str]
-    known: Mapping[int, str]
-    looks: tuple[Line, ...]
+    undrawn_answers: Mapping[int, str]
+    looks: tuple[AnswerLine, ...]
     is_new: bool = False  # whether an answer came after the last look
+
+    @property
+    def drawn(self) -> set[int]:
+        """The numbers of all rows that were drawn."""
+        return {row for draw in self.draws for row in draw.row}
+
+    @property
+    def all_answers(self) -> dict[int, str]:
+        """Every answer by row number, whether the row was drawn or not."""
+        return {**self.undrawn_answers, **self.answers}
 
     def answers_of(self, draw: Draw) -> list[str | None]:
         """The answers to the rows of a draw in its order; None where a person is not there yet.
@@ -138,8 +152,8 @@ class AuditState:
         were passed over on the way are blank.
         """
         given = [self.answers.get(row) for row in draw.row]
-        end = max((place for place, one in enumerate(given) if one is not None), default=-1)
-        return [one or BLANK for one in given[: end + 1]] + [None] * (len(given) - end - 1)
+        end = max((place for place, said in enumerate(given) if said is not None), default=-1)
+        return [said or BLANK for said in given[: end + 1]] + [None] * (len(given) - end - 1)
 
     def is_begun(self, draw: Draw) -> bool:
         """Whether any row of the draw has an answer."""
@@ -154,14 +168,14 @@ def read_state(run: str | Path) -> AuditState:
     """Everything drawn and answered so far; needs no lock."""
     folder = Path(run)
     data = read_result(folder).data.hash
-    draws = tuple(one for one in read_drawn(folder).draws if one.data == data)
+    draws = tuple(draw for draw in read_drawn(folder).draws if draw.data == data)
     answers: dict[int, str] = {}
-    known: dict[int, str] = {}
-    looks: list[Line] = []
-    is_new, drawn = False, {row for one in draws for row in one.row}
+    undrawn: dict[int, str] = {}
+    looks: list[AnswerLine] = []
+    is_new, drawn = False, {row for draw in draws for row in draw.row}
     for number, event in enumerate(read_events(folder / ANSWERS), 1):
         try:
-            line = stored_as(event, Line)
+            line = stored_as(event, AnswerLine)
         except ValueError as error:
             raise InputError(
                 "TB114",
@@ -171,28 +185,22 @@ def read_state(run: str | Path) -> AuditState:
         if line.data != data:
             continue
         if line.answer is not None and line.row is not None:
-            (answers if line.row in drawn else known)[line.row] = line.answer
+            (answers if line.row in drawn else undrawn)[line.row] = line.answer
         if line.corrects:
             looks = [replace(look, interval=(0.0, 1.0)) for look in looks]  # of other answers
         if line.interval is not None:
             looks.append(line)
         is_new = line.interval is None
-    return AuditState(draws, answers, known, tuple(looks), is_new)
+    return AuditState(draws, answers, undrawn, tuple(looks), is_new)
 
 
 def record_answers(
     run: str | Path, answers: Mapping[int, Any], *, force: bool = False, model_only: bool = False
 ) -> int:
-    """Save answers by row number, all or none; return how many are new. They are on the disk then.
-
-    An answer is yes, no, ? or empty, in any of the words of `read_answers`. A row that was not
-    drawn is TB117, unless it is to serve the model only; a row that was answered differently
-    before is TB119, unless `force` says that the new answer is right.
-    """
-    folder = Path(run)
-    given = understood(answers)
-    with lock(folder, wait=WAIT):
-        return add_answers(folder, given, force=force, model_only=model_only)
+    """`Audit.record` in a run folder; `model_only`: also of rows that were not drawn."""
+    new = understood(answers)
+    with lock(run, wait=WAIT):
+        return add_answers(Path(run), new, force=force, model_only=model_only)
 
 
 def understood(answers: Mapping[Any, Any]) -> dict[int, str]:
@@ -215,7 +223,7 @@ def add_answers(
     state, data = read_state(folder), read_result(folder).data.hash
     if not model_only:
         _check_drawn(folder, new, state)
-    before = {**state.known, **state.answers}
+    before = state.all_answers
     differ = [row for row, said in new.items() if _contradicts(before.get(row), said)]
     if differ and not force:
         row = differ[0]
@@ -252,16 +260,16 @@ def _append(folder: Path, *lines: Mapping[str, Any]) -> None:
         append_lines(folder / ANSWERS, *lines)
 
 
-def read_drawn(folder: Path) -> Drawn:
+def read_drawn(folder: Path) -> AuditFile:
     """Every draw of the run, and the question."""
     path = folder / DRAWN
     if not os.path.lexists(path):
-        return Drawn()
+        return AuditFile()
     try:
         content = msgspec.json.decode(read_text(folder, DRAWN), type=dict[str, Any])
-        for one in (*content["draws"],):
-            stored_as(one, Draw)  # which refuses unknown fields
-        return stored_as(content, Drawn)
+        for draw in (*content["draws"],):
+            stored_as(draw, Draw)  # which refuses unknown fields
+        return stored_as(content, AuditFile)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             "TB114",
@@ -270,7 +278,7 @@ def read_drawn(folder: Path) -> Drawn:
         ) from error
 
 
-def write_drawn(folder: Path, drawn: Drawn) -> None:
+def write_drawn(folder: Path, drawn: AuditFile) -> None:
     """Replace the draws of a run and its question; the caller holds the lock."""
     write_text(folder / DRAWN, to_json(plain(drawn)), force=True)
 
@@ -309,7 +317,7 @@ def check_any_drawn(folder: Path, state: AuditState) -> None:
 
 def _check_drawn(folder: Path, new: Mapping[int, str], state: AuditState) -> None:
     check_any_drawn(folder, state)
-    drawn = {row for one in state.draws for row in one.row}
+    drawn = state.drawn
     foreign = [row for row in new if row not in drawn]
     if foreign:
         raise InputError(
@@ -332,3 +340,61 @@ def _contradicts(before: str | None, said: str) -> bool:
 def _is_news(before: str | None, said: str) -> bool:
     """A blank says nothing; "unsure" and answers replace each other."""
     return said not in (before, BLANK)
+
+
+def read_returned(answers: str | Path, state: AuditState) -> dict[int, str]:
+    """The answers of a file that was drawn for a run, by row number; TB117 if it is another one."""
+    said = read_export(answers)
+    if said is None:
+        frame = _read_filled(answers)
+        draw = _draw_of(frame["row"].tolist(), state.draws, answers)
+        said = frame.set_index("row")[ANSWER].loc[list(draw.row)].to_dict()
+    return dict(zip(said, read_answers(said.values()), strict=True))
+
+
+def read_answered(answers: str | Path) -> dict[int, Any]:
+    """The answers of a file with any unlabeled rows, such as candidates, by row number."""
+    if (said := read_export(answers)) is not None:
+        return dict(said)
+    frame = _read_filled(answers)
+    twice = frame["row"][frame["row"].duplicated()]
+    if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
+        what = f"row {twice.iloc[0]} twice" if len(twice) else "row numbers that are not numbers"
+        raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
+    by_row: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
+    return by_row
+
+
+def _read_filled(answers: str | Path) -> Any:
+    """Row numbers and answers of a file, without the empty lines that spreadsheets add."""
+    frame = read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all")
+    with np.errstate(invalid="ignore"):  # pandas before 3 casts what no int can hold
+        frame = frame.convert_dtypes()
+        numbers = pd.to_numeric(frame["row"], errors="coerce").convert_dtypes()
+    # Sheets keep numbers as text where a cell says so.
+    return frame.assign(row=numbers) if numbers.notna().all() else frame
+
+
+def _draw_of(rows: Sequence[Any], draws: Sequence[Draw], answers: str | Path) -> Draw:
+    """The draw that these rows are, in any order; TB117 says how they differ from the nearest."""
+    seen = Counter(rows)
+    nearest = max(draws, key=lambda draw: (Counter(draw.row) & seen).total())
+    drawn = Counter(nearest.row)
+    if seen == drawn:
+        return nearest
+    common = (seen & drawn).total()
+    if not common:
+        differ = "has no row of any audit drawn for this run"
+    else:
+        more = seen - drawn
+        twice = sum(count for row, count in more.items() if row in drawn)
+        differ = (
+            "is not an audit drawn for this run. Compared with the nearest draw, of "
+            f"{drawn.total():,} rows: {drawn.total() - common:,} missing, {twice:,} there twice, "
+            f"{more.total() - twice:,} added"
+        )
+    raise InputError(
+        "TB117",
+        f'"{answers}" {differ}. Fill in a drawn file itself and keep all of its rows, in any '
+        "order; rows from candidates.csv do not belong in an audit.",
+    )

@@ -5,8 +5,8 @@ rows count as what people said, with more weight. α is not estimated again: ans
 are no random sample. The folder `refit` is a run folder of its own, so it can score new rows.
 """
 
-import os
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,9 +23,8 @@ from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.job.audits.answers import NO_ANSWER, add_answers, read_state, understood
-from topbin.job.audits.rows import prepared_again, refuse_classes
-from topbin.job.candidates import Ranking, ranked
-from topbin.job.files import sum_of, unlabeled_rows
+from topbin.job.candidates import order, ranked
+from topbin.job.files import StoredRun, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers import fit_weighted
@@ -34,20 +33,17 @@ from topbin.learn.defaults import coarse, default_model
 from topbin.learn.folds import folds_of
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.rows import TrainingTable
-from topbin.store.answer import Answer, Candidates
-from topbin.store.models import load, reading, save
+from topbin.store.answer import Candidates
+from topbin.store.models import reading, save
 from topbin.store.runs import (
     CANDIDATES,
     MODEL,
     REFIT,
-    ROWS,
     WAIT,
     open_run,
     read_asked,
-    read_result,
     write_result,
 )
-from topbin.store.scorer import after_audit
 
 FOLDS = 5
 # Of an answer. 1 to 20 made little difference on spambase and landsat; where only one kind of
@@ -70,8 +66,8 @@ class Refit:
     def __str__(self) -> str:
         by = "" if self.weight is None else f', rows weighted by "{self.weight}"'
         return (
-            f"trained with {self.answers:,} answers{by}: accuracy on them, each held out, "
-            f"{100 * self.accuracy:.1f} % (before: {100 * self.accuracy_before:.1f} %); "
+            f"trained with {self.answers:,} answers{by}: accuracy on the answered rows, each held "
+            f"out: {100 * self.accuracy:.1f} % (before: {100 * self.accuracy_before:.1f} %); "
             f"{self.moved:,} of {self.candidates:,} candidates are new, in {self.folder}"
         )
 
@@ -94,38 +90,37 @@ def refit_audit(
     """
     folder, new = Path(run), understood(answers)
     with lock(folder, wait=WAIT):
-        result, state = read_result(folder), read_state(folder)
-        refuse_classes(result, option("refit"))
-        answered = {row: said for row, said in {**state.known, **state.answers, **new}.items()
-                if said in (POSITIVE, NEGATIVE)}  # fmt: skip
+        stored, state = StoredRun.open(folder, sources), read_state(folder)
+        stored.refuse_classes(option("refit"))
+        said_of = {**state.all_answers, **new}
+        answered = {row: said for row, said in said_of.items() if said in (POSITIVE, NEGATIVE)}
         if not answered:
             raise InputError("TB001", NO_ANSWER)
-        data = _read_again(folder, result, sources)
-        model = load(folder / MODEL)
+        data, model = _read_again(stored), copy(stored.fitted)
         with reading(folder / MODEL):
             before = model.probability_map_(model.evidence_.scores[1])
         rows = data.table.places[data.unlabeled_rows] + 1
         if before.size != rows.size:
-            raise InputError("TB117", "the model has scored other rows than the run has.")
+            raise stored.other_rows()
         at = _places(answered, rows)
         add_answers(folder, new, force=force, model_only=True)
         truth = np.array([said == POSITIVE for said in answered.values()])
         scores_p, scores_u, models = _crossfit(data, before, at, truth)
         model.evidence_ = Evidence(scores_p, scores_u)
         with reading(folder):
-            likely = fit_probabilities(model.evidence_, _estimate_now(model, result))
+            likely = fit_probabilities(model.evidence_, _estimate_now(stored))
         model.model_, model.probability_map_ = Ensemble((tuple(models),), ()), likely
         after = likely(scores_u)
-        n = min(result.candidates.rows, rows.size)
-        order = Ranking(scores_u).order(n)
-        _write(folder, result, data, model, order, after)
-    old = set(Ranking(before).order(n).tolist())
+        n = min(stored.answer.candidates.rows, rows.size)
+        best = order(scores_u, n)
+        _write(stored, data, model, best, after)
+    old = set(order(before, n).tolist())
     return Refit(
         answers=at.size,
         accuracy_before=float(((before[at] > 0.5) == truth).mean()),
         accuracy=float(((after[at] > 0.5) == truth).mean()),
         candidates=n,
-        moved=len(set(order.tolist()) - old),
+        moved=len(set(best.tolist()) - old),
         folder=str(folder / REFIT),
         weight=data.request.read.weight,
     )
@@ -142,36 +137,34 @@ def _places(numbers: Iterable[int], rows: Any) -> Any:
     return np.array([place[row] for row in numbers])
 
 
-def _estimate_now(model: Any, result: Answer) -> AlphaEstimate:
+def _estimate_now(run: StoredRun) -> AlphaEstimate:
     """The estimate after the audits of a run; older ones left only an α."""
-    audit = result.audit
-    estimate: AlphaEstimate = after_audit(model, result).estimate_
+    audit = run.answer.audit
+    estimate: AlphaEstimate = run.model().estimate_
     if audit is not None and audit.together is None:
         return replace(estimate, alpha=audit.alpha, posterior=None)
     return estimate
 
 
-def _read_again(folder: Path, result: Answer, sources: Request) -> Prepared:
+def _read_again(run: StoredRun) -> Prepared:
     """The table of the run, if it is all in memory and as it was."""
-    if result.data.sample is not None:
-        raise InputError(
-            "TB117",
-            "the run was fitted on a sample, so most answered rows are not in memory to train "
-            "with. Fit again with the answers in the label column.",
-        )
-    if result.data.image is not None:
+    run.refuse_sample(
+        "so most answered rows are not in memory to train with. Fit again with the answers in the "
+        "label column."
+    )
+    if run.answer.data.image is not None:
         raise InputError(
             "TB136",
             "the run was fitted on images, and runs on images cannot be trained again yet. Move "
             "the images that are positive to the known ones, and fit again.",
         )
-    if os.path.lexists(folder / ROWS) and not result.data.files and sources.rows.main is None:
+    if run.keeps_rows and not run.answer.data.files and run.sources.rows.main is None:
         raise InputError(
             "TB117",
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
-    return prepared_again(folder, result.data, sources)
+    return run.prepared()
 
 
 def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, list[Any]]:
@@ -202,21 +195,19 @@ def _folds(data: Prepared, is_p: Any, took_part: Any) -> Any:
     return folds_of(is_p, FOLDS, 0, together=data.folds.row_groups.at(took_part))
 
 
-def _write(
-    folder: Path, result: Answer, data: Prepared, model: Any, order: Any, probability: Any
-) -> None:
+def _write(run: StoredRun, data: Prepared, model: Any, best: Any, probability: Any) -> None:
     """A run folder inside the run: model, candidates, and the estimates of the run itself."""
-    listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
+    listed = unlabeled_rows(data).iloc[best].reset_index(drop=True)
     numbers = listed.pop("row")
-    frame = ranked(listed, numbers, probability[order].round(4), result.data.id)
-    threshold = float(model.evidence_.scores[1][order[-1]])
-    with open_run(folder / REFIT, read_asked(folder), force=True) as made:
+    frame = ranked(listed, numbers, probability[best].round(4), run.answer.data.id)
+    threshold = float(model.evidence_.scores[1][best[-1]])
+    with open_run(run.folder / REFIT, read_asked(run.folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
         write_table(made.folder / CANDIDATES, frame, force=True)
         listed = Candidates(
-            rows=order.size, threshold=threshold, precision=None, precision_low=None,
-            recall=float(min(1.0, probability[order].sum() / (probability.sum() or 1.0))),
-            why=f"the {order.size:,} highest probabilities after learning from the answers",
+            rows=best.size, threshold=threshold, precision=None, precision_low=None,
+            recall=float(min(1.0, probability[best].sum() / (probability.sum() or 1.0))),
+            why=f"the {best.size:,} highest probabilities after learning from the answers",
             sum=sum_of(made.folder / CANDIDATES),
         )  # fmt: skip
-        write_result(made.folder, replace(result, candidates=listed))
+        write_result(made.folder, replace(run.answer, candidates=listed))

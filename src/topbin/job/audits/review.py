@@ -6,7 +6,6 @@ gave meanwhile is shown instead of replaced. While people answer the rows of an 
 neither scores nor α, so that nobody stops where it looks good.
 """
 
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.evaluate.audit.scored import ANYWHERE
+from topbin.job.audits import Audit
 from topbin.job.audits.answers import (
     ANSWERS,
     AuditState,
@@ -32,16 +32,14 @@ from topbin.job.audits.answers import (
     read_state,
     write_answers,
 )
-from topbin.job.audits.audit import Audit, judge_audit
-from topbin.job.audits.rows import refuse_classes
-from topbin.job.files import read_numbered
+from topbin.job.audits.judge import judge_audit
+from topbin.job.candidates import is_explanation
+from topbin.job.files import StoredRun, read_numbered
 from topbin.show.rows import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
 from topbin.store.runs import CANDIDATES, WAIT, read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
-WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says about a row
-NEAR = re.compile("nearest_[0-9]")  # and the known positives that the row resembles
 Cells = list[tuple[str, str]]
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
 
@@ -121,15 +119,16 @@ class Review:
     def row(self, number: int) -> RowToLabel:
         """A row with its columns, why it is a candidate, and its answer so far."""
         cells: list[Cell] = [{"name": name, "text": text} for name, text in self._cells(number)]
-        why, near = (
-            [one for one in cells if self.draw is None and ours.fullmatch(one["name"])]
-            for ours in (WHY, NEAR)
-        )
+        ours = [cell for cell in cells if self.draw is None and _is_ours(cell["name"])]
+        near = [cell for cell in ours if cell["name"].startswith("nearest")]
+        why = [cell for cell in ours if cell not in near]
         return {
             "row": number,
-            "cells": [one for one in cells if one not in (*why, *near)],
-            "why": [one for one in why if one["text"]],
-            "near": [{**one, "picture": self._small(one["text"])} for one in near if one["text"]],
+            "cells": [cell for cell in cells if cell not in ours],
+            "why": [cell for cell in why if cell["text"]],
+            "near": [
+                cell | {"picture": self._small(cell["text"])} for cell in near if cell["text"]
+            ],
             "answer": self._answers().get(number),
             "pictures": self._pictures(number),
         }
@@ -239,8 +238,7 @@ class Review:
         return {row for key, (row, _) in held.items() if key != page}
 
     def _answers(self) -> dict[int, str]:
-        state = self._read()
-        return {**state.known, **state.answers}
+        return self._read().all_answers
 
     def _read(self) -> AuditState:
         """The state as it is on the disk, read again only if another process has added to it."""
@@ -254,7 +252,7 @@ class Review:
         """Add what was just written, by the holder of the lock."""
         state = replace(self._state, is_new=True)
         if self.draw is None:
-            self._state = replace(state, known={**state.known, row: said})
+            self._state = replace(state, undrawn_answers={**state.undrawn_answers, row: said})
         else:
             self._state = replace(state, answers={**state.answers, row: said})
         self._stamp = file_versions(self.folder, ANSWERS)
@@ -275,31 +273,36 @@ def open_review(
     With `candidates`, the rows of candidates.csv, best first; those that an audit has drawn are
     left to it, where nobody sees their rank. A `question` is kept with the audits of the run.
     """
-    folder, result = Path(run), read_result(run)
-    refuse_classes(result, "the review page")
+    stored = StoredRun.open(run)
+    stored.refuse_classes("the review page")
+    folder, result = stored.folder, stored.answer
     if question is not None:
         ask_in_words(folder, question)
     image = result.data.image
-    asked = read_drawn(folder).question
-    known: Any = {
+    shown: Any = {
         "pictures": None if image is None else open_pictures(folder, image.root or ""),
-        "question": asked or question_of(result.data, read_asked(folder).rows.positives or ()),
+        "question": read_drawn(folder).question
+        or question_of(result.data, read_asked(folder).rows.positives or ()),
     }
     if candidates:
         frame = read_numbered(folder, CANDIDATES)
-        drawn = {row for one in read_state(folder).draws for row in one.row}
-        frame = frame[~frame["row"].isin(drawn)]
+        frame = frame[~frame["row"].isin(read_state(folder).drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
-        return Review(folder, None, rows, result, **known)
+        return Review(folder, None, rows, result, **shown)
     audits = Audit(folder, sources)
     state = audits.state
-    alike = [one for one in state.draws if one.where == where]
-    begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
+    alike = [draw for draw in state.draws if draw.where == where]
+    begun = next((draw for draw in reversed(alike) if state.open_rows(draw)), None)
     if begun is not None:
         n, stratified = len(begun.row), where == ANYWHERE and begun.by_strata
-    draw = partial(audits.draw, n, where=where, stratified=stratified)
-    frame = draw(seed=None if begun is None else begun.seed)
-    return Review(folder, where, _drawn_texts(frame), result, draw, **known)
+    draw_more = partial(audits.draw, n, where=where, stratified=stratified)
+    frame = draw_more(seed=None if begun is None else begun.seed)
+    return Review(folder, where, _drawn_texts(frame), result, draw_more, **shown)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a column of candidates.csv is one that we added."""
+    return name in ("rank", "probability") or is_explanation(name)
 
 
 def _drawn_texts(frame: Any) -> dict[int, Cells]:
@@ -321,15 +324,15 @@ def estimate_before(estimate: AlphaEstimate) -> Before:
 def question_of(data: DataRead, positives: Sequence[str] = ()) -> str:
     """What "yes" means, in the words of whoever named the data of the run."""
     is_text = data.features == (TEXT,) and data.id == FILE
-    one = "text" if is_text else "row" if data.image is None else "image"
+    thing = "text" if is_text else "row" if data.image is None else "image"
     value, marked, _ = data.label_note.partition(" = positive (")
     if positives:
         named = ", ".join(positives)
         like = "the known ones" if named in NO_FILES else f'those in "{named}"'
-        return f"Is this {one} positive, like {like}?"
+        return f"Is this {thing} positive, like {like}?"
     if data.label and marked:
-        return f"Is this {one} positive: {data.label} = {value}?"
-    return f"Is this {one} positive?"
+        return f"Is this {thing} positive: {data.label} = {value}?"
+    return f"Is this {thing} positive?"
 
 
 def _texts(numbers: Any, frame: Any) -> dict[int, Cells]:
