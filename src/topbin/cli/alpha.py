@@ -5,17 +5,8 @@ from typing import Any
 
 import click
 
+from topbin.cli import verb
 from topbin.cli.options import engine_from, engine_options, given, request_options
-from topbin.cli.verb import (
-    PASSED,
-    Verb,
-    flag,
-    json_option,
-    max_alpha_option,
-    screen,
-    verb_option,
-    write_json,
-)
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted, visible
 from topbin.core.options import DEFAULT_METHOD, Request, read_request
@@ -34,18 +25,18 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     return names[0] if names else None
 
 
-@click.command(cls=Verb)
+@click.command(cls=verb.Verb)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@verb_option("--score", "Data", "The column of scores; higher = positive.", required=True)
-@verb_option("--by", "Data", BY, metavar="COLUMN", multiple=True, callback=one_column)
-@flag("--drop-nan", "Data", "Leave out rows without a finite score.", usual=False)
-@flag("--skip-bad", "Data", "Leave out files that cannot be read.", usual=False)
+@verb.option("--score", "Data", "The column of scores; higher = positive.", required=True)
+@verb.option("--by", "Data", BY, metavar="COLUMN", multiple=True, callback=one_column)
+@verb.flag("--drop-nan", "Data", "Leave out rows without a finite score.", usual=False)
+@verb.flag("--skip-bad", "Data", "Leave out files that cannot be read.", usual=False)
 @request_options("label", "positive")
 @request_options(*FURTHER, usual=False)
-@verb_option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
+@verb.option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
 @engine_options("Where the rows are counted: here or on a cluster.", default="local")
-@max_alpha_option("Exit 3 if an interval lies above this.")
-@json_option
+@verb.max_alpha_option("Exit 3 if an interval lies above this.")
+@verb.json_option
 def alpha(
     files: tuple[str, ...], max_alpha: float | None, as_json: bool, method: str, **options: Any
 ) -> None:
@@ -67,7 +58,7 @@ def alpha(
         )
     from topbin.evaluate.sensitivity import asked_sensitivity
 
-    show = screen(as_json)
+    show = verb.screen(as_json)
     counts, estimates = _count(files, options, method, request)
     selective = None
     show.say("labels", counts.labels.note)
@@ -82,12 +73,12 @@ def alpha(
         show.print(_table(options["by"], estimates), soft_wrap=False)
     if as_json:
         more = {} if selective is None else {"gamma": selective}
-        write_json({**_plain(counts, estimates), **more})
+        verb.write_json({**_plain(counts, estimates), **more})
     over = [e for e in estimates.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
         groups = "" if options["by"] is None else f" of {counted(len(over), 'group')}"
         show.say("threshold", f"the interval{groups} begins above {max_alpha:g}")
-        raise SystemExit(PASSED)
+        raise SystemExit(verb.PASSED)
 
 
 def _check_method(method: str, by: str | None) -> None:

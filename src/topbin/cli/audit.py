@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from topbin.cli import verb
 from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import (
-    PASSED,
-    SEED,
-    Screen,
-    Verb,
-    flag,
-    json_option,
-    path_argument,
-    screen,
-    verb_option,
-    write_json,
-)
 from topbin.core.formatting import line
 from topbin.core.options import Request
 
@@ -51,13 +40,15 @@ RECALL_HELP = (
     "Check whether the candidates contain this share of the positives; draws rows above and below "
     "their threshold."
 )
+NEXT_SEED = "Random seed of the draw.  [default: the next one]"
+DRAWN = "File for the drawn rows.  [default: RUN/audit.csv]"
 TOOL = "Write a file that this labeling tool imports; --labels reads its export."
 LISTED = (
     "The rows of candidates.csv instead, best first: to train the model (not yet one of images), "
     "not for α."
 )
 where_option = partial(
-    verb_option,
+    verb.option,
     "--where",
     about="Among all unlabeled rows, or among those with the highest scores.",
     default="anywhere",
@@ -65,31 +56,27 @@ where_option = partial(
 )
 
 
-@click.command(cls=Verb)
-@path_argument("run")
+@click.command(cls=verb.Verb)
+@verb.path_argument("run")
 @again_options
-@verb_option("--n", "Draw", "Rows to draw.", default=100)
+@verb.option("--n", "Draw", "Rows to draw.", default=100)
 @where_option(group="Draw")
-@flag(
+@verb.flag(
     "--stratified", "Draw", "Draw equally many rows from each group of similar scores.", usual=False
 )
-@verb_option(
-    "--seed", "Draw", "Random seed of the draw.  [default: the next one]", type=SEED, usual=False
-)
-@verb_option("--labels", "Read back", "The file with the answers filled in.", type=PATH)
-@flag("--refit", "Read back", REFIT, usual=False)
-@verb_option(
+@verb.option("--seed", "Draw", NEXT_SEED, type=verb.SEED, usual=False)
+@verb.option("--labels", "Read back", "The file with the answers filled in.", type=PATH)
+@verb.flag("--refit", "Read back", REFIT, usual=False)
+@verb.option(
     "--plan", "Plan", PLAN, type=float, is_flag=False, flag_value=WIDTH_ONLY, metavar="[ERROR]"
 )
-@verb_option("--proxy", "Plan", PROXY, multiple=True, usual=False)
-@verb_option("--width", "Plan", "Target width of the interval.", type=float)
-@verb_option("--recall", "Plan", RECALL_HELP, type=float, usual=False)
-@verb_option(
-    "-o --output", "Output", "File for the drawn rows.  [default: RUN/audit.csv]", type=PATH
-)
-@verb_option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
-@flag("--force", "Output", "Replace that file, or earlier answers.")
-@json_option
+@verb.option("--proxy", "Plan", PROXY, multiple=True, usual=False)
+@verb.option("--width", "Plan", "Target width of the interval.", type=float)
+@verb.option("--recall", "Plan", RECALL_HELP, type=float, usual=False)
+@verb.option("-o --output", "Output", DRAWN, type=PATH)
+@verb.option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
+@verb.flag("--force", "Output", "Replace that file, or earlier answers.")
+@verb.json_option
 def audit(run: Path, as_json: bool, **options: Any) -> None:
     """Sharpen the estimate by labeling a random sample of the unlabeled rows.
 
@@ -106,7 +93,7 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
     """  # fmt: skip
     if options["labels"] is not None and options["plan"] is not None:
         raise click.UsageError("--labels and --plan cannot both be given; leave one out")
-    show, sources = screen(as_json), named_again(options)
+    show, sources = verb.screen(as_json), named_again(options)
     gain = _add_proxies(show, run, options["proxy"], sources) if options["proxy"] else None
     source_of = click.get_current_context().get_parameter_source
     typed = {name for name in options if source_of(name) is COMMANDLINE}
@@ -124,13 +111,13 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
     else:
         result = _draw(show, run, options, sources)
     if as_json:
-        write_json(result)
+        verb.write_json(result)
     if getattr(result, "has_contradiction", False):
-        raise SystemExit(PASSED)
+        raise SystemExit(verb.PASSED)
 
 
 def _add_proxies(
-    show: Screen, run: Path, columns: tuple[str, ...], sources: Request
+    show: verb.Screen, run: Path, columns: tuple[str, ...], sources: Request
 ) -> "ProxyGain":
     from topbin.job.audits.proxies import add_proxies
 
@@ -139,7 +126,7 @@ def _add_proxies(
     return gain
 
 
-def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
+def _plan(show: verb.Screen, run: Path, plan: float, width: float | None) -> Any:
     from topbin.job.audits.judge import plan_audit, plan_audit_widths
 
     if plan != WIDTH_ONLY:
@@ -155,7 +142,7 @@ def _plan(show: Screen, run: Path, plan: float, width: float | None) -> Any:
     return by_width
 
 
-def _refit(show: Screen, run: Path, options: Mapping[str, Any], sources: Request) -> "Refit":
+def _refit(show: verb.Screen, run: Path, options: Mapping[str, Any], sources: Request) -> "Refit":
     from topbin.job.audits.answers import read_answered
     from topbin.job.audits.refit import refit_audit
 
@@ -165,7 +152,7 @@ def _refit(show: Screen, run: Path, options: Mapping[str, Any], sources: Request
     return learned
 
 
-def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditResult":
+def _read_back(show: verb.Screen, run: Path, options: Mapping[str, Any]) -> "AuditResult":
     from topbin.job.audits.judge import read_audit
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
@@ -181,7 +168,7 @@ def _read_back(show: Screen, run: Path, options: Mapping[str, Any]) -> "AuditRes
 
 
 def _draw(
-    show: Screen, run: Path, options: Mapping[str, Any], sources: Request
+    show: verb.Screen, run: Path, options: Mapping[str, Any], sources: Request
 ) -> Mapping[str, str | int]:
     from topbin.data.write import ANSWER
     from topbin.evaluate.audit.scored import RECALL
@@ -206,16 +193,16 @@ def _draw(
     return {"file": str(path), "rows": drawn.n}
 
 
-@click.command(cls=Verb)
-@path_argument("run")
+@click.command(cls=verb.Verb)
+@verb.path_argument("run")
 @again_options
-@verb_option("--n", "Rows", "Rows to draw, if no draw is open.", default=100)
+@verb.option("--n", "Rows", "Rows to draw, if no draw is open.", default=100)
 @where_option(group="Rows")
-@flag("--candidates", "Rows", LISTED)
-@verb_option("--question", "Page", "What to ask about a row; kept for the next time.")
-@verb_option("--port", "Page", "0: any free one.", default=0, type=click.IntRange(0, 65535))
-@flag("--no-browser", "Page", "Only print the address.")
-@json_option
+@verb.flag("--candidates", "Rows", LISTED)
+@verb.option("--question", "Page", "What to ask about a row; kept for the next time.")
+@verb.option("--port", "Page", "0: any free one.", default=0, type=click.IntRange(0, 65535))
+@verb.flag("--no-browser", "Page", "Only print the address.")
+@verb.json_option
 def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any) -> None:
     """Label rows in the browser: y, n, ? and back. Ctrl-C ends it; start it again to continue.
 
@@ -232,7 +219,7 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
     from topbin.show.review import HOST, open_port, review_app, serve
 
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
-    show, token = screen(as_json), secrets.token_urlsafe(24)
+    show, token = verb.screen(as_json), secrets.token_urlsafe(24)
     with open_port(port) as server_socket:
         which = {name: options[name] for name in ("n", "where", "candidates", "question")}
         rows = open_review(run, **which, sources=named_again(options))
@@ -245,14 +232,14 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
         show.say("question", rows.question)
         show.say("end", "Ctrl-C; every answer is saved at once")
         if as_json:
-            write_json({"address": address, **progress})
+            verb.write_json({"address": address, **progress})
         elif not no_browser:
             webbrowser.open(address)
         serve(app, server_socket)
     _say_goodbye(show, rows, run)
 
 
-def _say_goodbye(show: Screen, rows: "Review", run: Path) -> None:
+def _say_goodbye(show: verb.Screen, rows: "Review", run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
     from topbin.evaluate.audit.scored import ANYWHERE
     from topbin.show.screen import audit_lines
@@ -271,4 +258,4 @@ def _say_goodbye(show: Screen, rows: "Review", run: Path) -> None:
         result = read_result(run)
         show.print_lines(audit_lines(result))
         if result.audit is not None and result.audit.has_contradiction:
-            raise SystemExit(PASSED)
+            raise SystemExit(verb.PASSED)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from topbin.cli.verb import SEED, Verb, json_option, output_option, screen, verb_option, write_json
+from topbin.cli import verb
 from topbin.core import AlphaEstimate
 from topbin.core.atomic import new_file
 from topbin.job.fit import fit
@@ -57,15 +57,15 @@ DATA = {
 }
 
 
-@click.command(cls=Verb)
-@verb_option("--data", "Data", "Which set.", default="cancer", type=click.Choice(list(DATA)))
-@verb_option("--seed", "Data", "Which of the positives are labeled.", default=0, type=SEED)
-@output_option(
+@click.command(cls=verb.Verb)
+@verb.option("--data", "Data", "Which set.", default="cancer", type=click.Choice(list(DATA)))
+@verb.option("--seed", "Data", "Which of the positives are labeled.", default=0, type=verb.SEED)
+@verb.output_option(
     "Folder for the report, the candidates and the pictures.",
     default=Path("demo"),
     type=click.Path(path_type=Path, file_okay=False),
 )
-@json_option
+@verb.json_option
 def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
     """The main job on real data, with the truth shown beside.
 
@@ -79,7 +79,7 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
     """
     chosen = DATA[data]
     frame, truth = hide_labels(seed, chosen)
-    show = screen(as_json)
+    show = verb.screen(as_json)
     rest = f"{len(frame) - chosen.labeled:,} unlabeled"
     show.print(f"{chosen.what}: {chosen.labeled} known to be {chosen.are}, {rest}.", style="bold")
     label = chosen.label
@@ -97,7 +97,7 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
             {**row.estimate.to_dict(), "error": row.estimate.alpha - truth, "seconds": row.seconds}
             for row in rows
         ]
-        write_json({"truth": truth, "methods": records, "estimate": result.estimate.to_dict()})
+        verb.write_json({"truth": truth, "methods": records, "estimate": result.estimate.to_dict()})
 
 
 def hide_labels(seed: int, chosen: Bundled) -> tuple[Any, float]:

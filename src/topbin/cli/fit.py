@@ -14,19 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topbin.cli import verb
 from topbin.cli.options import engine_from, engine_options, given, request_options
-from topbin.cli.verb import (
-    PASSED,
-    Screen,
-    Verb,
-    json_option,
-    max_alpha_option,
-    output_option,
-    screen,
-    sources_argument,
-    verb_option,
-    write_json,
-)  # fmt: skip
 from topbin.core.atomic import read_file
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted, figure, line
@@ -45,15 +34,15 @@ DATA_OPTIONS = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
 CONFIG_BYTES = 1 << 20  # of a file of settings, at most
-further = partial(verb_option, group="Output", usual=False)
+further = partial(verb.option, group="Output", usual=False)
 
 
-@click.command(cls=Verb)
-@sources_argument()
+@click.command(cls=verb.Verb)
+@verb.sources_argument()
 @request_options()
 @engine_options(usual=False)
-@max_alpha_option("Exit 3 if the interval lies above this.")
-@output_option("The run folder.", default=Path("run"))
+@verb.max_alpha_option("Exit 3 if the interval lies above this.")
+@verb.output_option("The run folder.", default=Path("run"))
 @further(
     "--config",
     about="Options from a file, such as run.toml of a run; options given here take precedence.",
@@ -65,7 +54,7 @@ further = partial(verb_option, group="Output", usual=False)
     "--dry-run", about="Only say how the data is read, and how long the fit takes.", is_flag=True
 )
 @further("--quiet", about="Print only errors.", is_flag=True)
-@json_option
+@verb.json_option
 def fit(
     source: tuple[str, ...],
     output: Path,
@@ -88,7 +77,7 @@ def fit(
       topbin fit claims.csv --label is_fraud --dry-run
     """  # fmt: skip
     keep_freed_memory()
-    show = screen(as_json, quiet)
+    show = verb.screen(as_json, quiet)
     request = request_of(source, config, values)
     if max_alpha is not None and request.labeling.labeled_by:
         raise InputError(
@@ -99,7 +88,7 @@ def fit(
     if dry_run:
         outlook = rehearse(show, request, values, is_timed=True)
         show.say("dry run", "nothing was written")
-        return write_json(outlook) if as_json else None
+        return verb.write_json(outlook) if as_json else None
     is_new = _work(show, output, request, values, force=force, resume=resume)
     from topbin.show.screen import summarize
     from topbin.store.runs import SCHEMA, read_result
@@ -112,12 +101,12 @@ def fit(
     wrote = "wrote" if is_new else "left as it was"
     show.say(wrote, f"{output}/report.html and {output}/candidates.csv")
     if as_json:
-        write_json({"schema": SCHEMA, **answer.to_dict()})
+        verb.write_json({"schema": SCHEMA, **answer.to_dict()})
     if max_alpha is not None:
         _check_threshold(show, answer, max_alpha)
 
 
-def _check_threshold(show: Screen, answer: "Answer", max_alpha: float) -> None:
+def _check_threshold(show: verb.Screen, answer: "Answer", max_alpha: float) -> None:
     """Exit 3 if the interval lies above this; or the point, if there is no interval."""
     novel, estimate = answer.novel, answer.estimate
     interval, low = estimate.interval, estimate.alpha
@@ -126,14 +115,14 @@ def _check_threshold(show: Screen, answer: "Answer", max_alpha: float) -> None:
     low = low if interval is None else interval[0]
     if low > max_alpha:
         show.say("threshold", f"the interval begins at {figure(low)}, above {max_alpha:g}")
-        raise SystemExit(PASSED)
+        raise SystemExit(verb.PASSED)
 
 
-@click.command(cls=Verb)
-@sources_argument()
+@click.command(cls=verb.Verb)
+@verb.sources_argument()
 @request_options(*(each.name for each in DATA_OPTIONS if each.usual))
 @request_options(*(each.name for each in DATA_OPTIONS if not each.usual), "confidence", usual=False)
-@json_option
+@verb.json_option
 def doctor(source: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """What is wrong with a table, before any fit?
 
@@ -144,10 +133,10 @@ def doctor(source: tuple[str, ...], as_json: bool, **values: Any) -> None:
       topbin doctor claims.parquet --label is_fraud --id claim_id
       topbin doctor --positives known.csv --unlabeled rest.csv
     """  # fmt: skip
-    show = screen(as_json)
+    show = verb.screen(as_json)
     outlook = rehearse(show, request_of(source, None, values), {}, is_timed=False)
     if as_json:
-        write_json(outlook)
+        verb.write_json(outlook)
 
 
 def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Request:
@@ -219,7 +208,7 @@ def _check_named(rows: Rows) -> None:
 
 
 def _work(
-    show: Screen,
+    show: verb.Screen,
     output: Path,
     request: Request,
     values: Mapping[str, Any],
@@ -249,7 +238,7 @@ def _work(
 
 
 def _read(
-    show: Screen, request: Request, engine: Engine, opened: "Callable[[], RunFolder]"
+    show: verb.Screen, request: Request, engine: Engine, opened: "Callable[[], RunFolder]"
 ) -> "tuple[Prepared, RunFolder]":
     """The rows, and the run folder, which is opened when they are known.
 
@@ -271,7 +260,7 @@ def _read(
 
 
 def rehearse(
-    show: Screen, request: Request, values: Mapping[str, Any], *, is_timed: bool
+    show: verb.Screen, request: Request, values: Mapping[str, Any], *, is_timed: bool
 ) -> Mapping[str, Any]:
     """Read and encode the data as the fit would, say what to expect, and write nothing."""
     from topbin.job.forecast import check_up, foresee
@@ -296,7 +285,7 @@ def rehearse(
 
 
 def _run(
-    show: Screen, run: "RunFolder", data: "Prepared", steps: "SavedSteps", engine: Engine
+    show: verb.Screen, run: "RunFolder", data: "Prepared", steps: "SavedSteps", engine: Engine
 ) -> "Result":
     from topbin.job.fit import fit_prepared
     from topbin.job.models import kept_sentence

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from topbin.cli.verb import Command, sources_argument, verb_option
+from topbin.cli import verb
 from topbin.core.options import Names, Option, Request, options, read_request
 from topbin.engines.engine import ENGINES, open_engine
 
@@ -19,13 +19,13 @@ AGAIN = "positives", "unlabeled", "embeddings", "encoder", "sql"
 NOT_HERE = ("source", "engine")  # an argument, and an option that engines add to
 
 
-def request_options(*names: str, usual: bool = True) -> Callable[[Command], Command]:
+def request_options(*names: str, usual: bool = True) -> Callable[[verb.Command], verb.Command]:
     """The options of these names, or of a whole fit if there are none.
 
     Of a fit, those that say so are usual.
     """
 
-    def add(command: Command) -> Command:
+    def add(command: verb.Command) -> verb.Command:
         known = [each for each in options() if each.name not in NOT_HERE]
         for each in reversed([each for each in known if each.name in names or not names]):
             command = click_option(each, usual=usual if names else each.usual)(command)
@@ -34,7 +34,7 @@ def request_options(*names: str, usual: bool = True) -> Callable[[Command], Comm
     return add
 
 
-def click_option(each: Option, *, usual: bool) -> Callable[[Command], Command]:
+def click_option(each: Option, *, usual: bool) -> Callable[[verb.Command], verb.Command]:
     """An option of the command; None stands for one that was not given."""
     settings: dict[str, Any] = {"metavar": each.metavar, "default": None, "usual": usual}
     if each.plain is bool:
@@ -47,7 +47,7 @@ def click_option(each: Option, *, usual: bool) -> Callable[[Command], Command]:
         settings["type"] = each.plain  # its limits are checked with all others
     about = each.help + (f"  [default: {each.shown_default}]" if each.shown_default else "")
     names = f"--{each.name.replace('_', '-')} {each.name}"
-    return verb_option(names, TITLES[each.place], about, **settings)
+    return verb.option(names, TITLES[each.place], about, **settings)
 
 
 def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]:
@@ -65,12 +65,12 @@ def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]
     return chosen
 
 
-def again_options(command: Command) -> Command:
+def again_options(command: verb.Command) -> verb.Command:
     """What a run was made from, to be named again where its folder cannot vouch for it."""
     about = "The query that the run was made from, if it was: a query in a folder is never run."
-    command = verb_option("--sql", TITLES["read"], about, usual=False)(command)
+    command = verb.option("--sql", TITLES["read"], about, usual=False)(command)
     named = (name for name in AGAIN if name != "sql")
-    return sources_argument()(request_options(*named, usual=False)(command))
+    return verb.sources_argument()(request_options(*named, usual=False)(command))
 
 
 def named_again(values: Mapping[str, Any]) -> Request:
@@ -80,12 +80,12 @@ def named_again(values: Mapping[str, Any]) -> Request:
 
 def engine_options(
     about: str = "", default: str | None = None, *, usual: bool = True
-) -> Callable[[Command], Command]:
+) -> Callable[[verb.Command], verb.Command]:
     """`--engine`, and for each engine with a cluster the option that names the cluster."""
     about = about or next(each.help for each in options() if each.name == "engine")
 
-    def add(command: Command) -> Command:
-        named = partial(verb_option, group="Engine", usual=usual)
+    def add(command: verb.Command) -> verb.Command:
+        named = partial(verb.option, group="Engine", usual=usual)
         for engine in reversed(ENGINES.values()):
             if engine.option:
                 cluster = {"about": engine.help, "metavar": engine.metavar}

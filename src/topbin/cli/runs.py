@@ -7,16 +7,16 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
+from topbin.cli import verb
 from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import Verb, flag, json_option, path_argument, screen, verb_option, write_json
 from topbin.core.formatting import counted
 
 COMPLETE = "_TOPBIN_COMPLETE"  # the variable in which the shell asks
 
 
-@click.command(cls=Verb)
-@path_argument("folder")
-@json_option
+@click.command(cls=verb.Verb)
+@verb.path_argument("folder")
+@verb.json_option
 def inspect(folder: Path, as_json: bool) -> None:
     """Show what a run folder or a model folder holds.
 
@@ -35,20 +35,20 @@ def inspect(folder: Path, as_json: bool) -> None:
         about = inspect_model(folder)
         content, lines = about.to_dict(), about.lines()
     if as_json:
-        return write_json(content)
-    screen().print_lines(lines)
+        return verb.write_json(content)
+    verb.screen().print_lines(lines)
 
 
-@click.command(cls=Verb)
-@path_argument("run")
-@verb_option(
+@click.command(cls=verb.Verb)
+@verb.path_argument("run")
+@verb.option(
     "--candidates",
     "Rows",
     "List so many rows in candidates.csv; nothing is fitted again.",
     type=click.IntRange(1),
 )
 @again_options
-@json_option
+@verb.json_option
 def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> None:
     """Write report.html again, with an audit that came after the run, or with more candidates.
 
@@ -58,27 +58,27 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
     """  # fmt: skip
     from topbin.job.files import list_rows, write_report
 
-    show = screen(as_json)
+    show = verb.screen(as_json)
     if candidates is not None:
         listed = list_rows(run, candidates, sources=named_again(named))
         show.say("wrote", f"{run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)
     show.say("wrote", path)
     if as_json:
-        write_json({"report": str(path)})
+        verb.write_json({"report": str(path)})
 
 
-@click.command(cls=Verb)
-@path_argument("run")
-@verb_option(
+@click.command(cls=verb.Verb)
+@verb.path_argument("run")
+@verb.option(
     "--mlflow folder",
     "Output",
     "Folder that MLflow loads and serves; MLflow is not needed to write it.",
     type=click.Path(path_type=Path),
     required=True,
 )
-@flag("--force", "Output", "Replace the output.")
-@json_option
+@verb.flag("--force", "Output", "Replace the output.")
+@verb.json_option
 def export(run: Path, folder: Path, force: bool, as_json: bool) -> None:
     """Write the model of a run so that MLflow can serve it; nothing in it is code.
 
@@ -91,15 +91,15 @@ def export(run: Path, folder: Path, force: bool, as_json: bool) -> None:
     from topbin.store import mlflow_folder
 
     mlflow_folder.write_mlflow(run, folder, force=force)
-    show, module = screen(as_json), mlflow_folder.__name__
+    show, module = verb.screen(as_json), mlflow_folder.__name__
     show.say("wrote", f"{folder}: a model for MLflow, without code and without pickle")
     show.say("MLflow runs", f"{module}, a module of the topbin that is installed there, and")
     show.say("", "without --env-manager local also pip, on requirements.txt")
     if as_json:
-        write_json({"mlflow": str(folder), "loader_module": module})
+        verb.write_json({"mlflow": str(folder), "loader_module": module})
 
 
-@click.command(cls=Verb)
+@click.command(cls=verb.Verb)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print a script for your shell; read it in where the shell starts.

@@ -9,19 +9,8 @@ from typing import Any
 
 import click
 
+from topbin.cli import verb
 from topbin.cli.options import engine_from, engine_options, given, request_options
-from topbin.cli.verb import (
-    PASSED,
-    Verb,
-    flag,
-    json_option,
-    output_option,
-    path_argument,
-    screen,
-    sources_argument,
-    verb_option,
-    write_json,
-)
 from topbin.core.formatting import counted
 from topbin.core.optional import keep_freed_memory
 from topbin.core.options import CONFIDENCE, RISK, Read
@@ -32,16 +21,16 @@ EVERY = "How long a period is; for a column of numbers, a number."
 FALSE_ALARM = "The chance of a false alarm in a year, of each of the two kinds."
 
 
-@click.command(cls=Verb)
-@path_argument("run")
-@sources_argument(required=True)
-@output_option(INTO, type=click.Path())
-@flag("--force", "Output", "Replace the output.")
+@click.command(cls=verb.Verb)
+@verb.path_argument("run")
+@verb.sources_argument(required=True)
+@verb.output_option(INTO, type=click.Path())
+@verb.flag("--force", "Output", "Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
-@flag("--skip-bad", "Engine", "Leave out files that cannot be read.", usual=False)
+@verb.flag("--skip-bad", "Engine", "Leave out files that cannot be read.", usual=False)
 @request_options(*READ, usual=False)
-@flag("--why", "Output", "Add three columns that say what moved each score.")
-@json_option
+@verb.flag("--why", "Output", "Add three columns that say what moved each score.")
+@verb.json_option
 def score(
     run: Path, source: tuple[str, ...], output: str, force: bool, as_json: bool, **options: Any
 ) -> None:
@@ -58,7 +47,7 @@ def score(
     from topbin.job.score import score_files, score_table
     from topbin.store.sources import fitted_rows_note
 
-    show, read = screen(as_json), Read(**given(options, "read"))
+    show, read = verb.screen(as_json), Read(**given(options, "read"))
     seen = filter(None, [fitted_rows_note(run, source)])
     if options["engine"] is None:
         why = options["why"]
@@ -79,7 +68,7 @@ def score(
         show.say("note", note)
     show.say("scored", wrote)
     if as_json:
-        write_json({**summary, "notes": notes} if notes or options["engine"] else summary)
+        verb.write_json({**summary, "notes": notes} if notes or options["engine"] else summary)
 
 
 def _check_for_engine(options: Mapping[str, Any], output: str) -> None:
@@ -96,19 +85,19 @@ def _check_for_engine(options: Mapping[str, Any], output: str) -> None:
         raise click.UsageError("--engine writes a folder of files; name one")
 
 
-@click.command(cls=Verb)
-@path_argument("run")
-@sources_argument(required=True)
-@verb_option("--time", "Periods", "The column of dates or numbers.", required=True)
-@verb_option("--every", "Periods", EVERY, default="week", metavar="day|week|month|NUMBER")
-@verb_option("--risk", "Periods", FALSE_ALARM, type=float, default=RISK)
-@verb_option(
+@click.command(cls=verb.Verb)
+@verb.path_argument("run")
+@verb.sources_argument(required=True)
+@verb.option("--time", "Periods", "The column of dates or numbers.", required=True)
+@verb.option("--every", "Periods", EVERY, default="week", metavar="day|week|month|NUMBER")
+@verb.option("--risk", "Periods", FALSE_ALARM, type=float, default=RISK)
+@verb.option(
     "--confidence", "Periods", "Confidence level of the intervals.", type=float, default=CONFIDENCE
 )
-@output_option("The folder of the watch; with the same one, new files add to it.")
+@verb.output_option("The folder of the watch; with the same one, new files add to it.")
 @request_options("encoder", "dates", "decimal", "partitions", usual=False)
 @engine_options("Where the rows are counted: here or on a cluster.", default="local", usual=False)
-@json_option
+@verb.json_option
 def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **options: Any) -> None:
     """Has the share of positives moved? Exit 3 on an alarm.
 
@@ -120,7 +109,7 @@ def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **opt
     from topbin.job.watch import watch as watch_rows
     from topbin.store.answer import plain
 
-    show, read = screen(as_json), Read(**given(options, "read"))
+    show, read = verb.screen(as_json), Read(**given(options, "read"))
     settings = {name: options[name] for name in ("time", "every", "risk", "confidence")}
     with engine_from(options) as engine:
         done = watch_rows(run, list(source), output=output, read=read, engine=engine, **settings)
@@ -128,6 +117,6 @@ def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **opt
     show.say("wrote", f"{output}/watch.html and {output}/periods.jsonl")
     if as_json:
         new = [period for period in done.periods if period.start in done.new]
-        write_json({"periods": plain(new), "alarms": plain(done.alarms), "notes": done.notes})
+        verb.write_json({"periods": plain(new), "alarms": plain(done.alarms), "notes": done.notes})
     if done.alarms:
-        raise SystemExit(PASSED)
+        raise SystemExit(verb.PASSED)

@@ -37,19 +37,17 @@ class Grouped(click.Option):
         self.group, self.usual = group, usual
 
 
-def verb_option(
-    names: str, group: str, about: str, **settings: Any
-) -> Callable[[Command], Command]:
+def option(names: str, group: str, about: str, **settings: Any) -> Callable[[Command], Command]:
     """An option under a heading of the help, which shows its default; names as "-o --output"."""
     shown: Any = {"cls": Grouped, "group": group, "help": about, "show_default": True}
     return click.option(*names.split(), **shown, **settings)
 
 
-flag = partial(verb_option, is_flag=True)
+flag = partial(option, is_flag=True)
 path_argument = partial(click.argument, type=click.Path(path_type=Path))
 sources_argument = partial(click.argument, "source", nargs=-1, type=click.Path())
 max_alpha_option = partial(
-    verb_option, "--max-alpha", "Output", type=click.FloatRange(0, 1), usual=False
+    option, "--max-alpha", "Output", type=click.FloatRange(0, 1), usual=False
 )
 json_option = flag("--json as_json", "Output", "Only JSON on standard output.")
 
@@ -58,7 +56,7 @@ def output_option(about: str, **settings: Any) -> Callable[[Command], Command]:
     """`-o`: where the verb writes; it must be given if there is no default."""
     # To click, a default of None is a default, and nothing would be missing.
     usual = {"type": click.Path(path_type=Path), "required": "default" not in settings}
-    return verb_option("-o --output", "Output", about, **(usual | settings))
+    return option("-o --output", "Output", about, **(usual | settings))
 
 
 def _debug(ctx: click.Context, _: Any, value: bool) -> None:

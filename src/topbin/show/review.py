@@ -109,22 +109,22 @@ def _refusal(request: Any, token: str) -> str | None:
 def open_port(port: int = 0) -> socket.socket:
     """A socket of this machine alone; port 0 is any free one."""
     # The protocol is named because asyncio otherwise lets answers wait 40 ms for more to send.
-    taken = socket.socket(proto=socket.IPPROTO_TCP)
-    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server_socket = socket.socket(proto=socket.IPPROTO_TCP)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        taken.bind((HOST, port))
-        taken.listen()  # from now on, so that whoever has the address is only kept waiting
+        server_socket.bind((HOST, port))
+        server_socket.listen()  # from now on, so that whoever has the address is only kept waiting
     except OSError as error:
-        taken.close()
+        server_socket.close()
         raise InputError(
             "TB008",
             f"port {port} cannot be used: {error.strerror}. Leave out {option('port')}, or choose "
             "another one.",
         ) from error  # fmt: skip
-    return taken
+    return server_socket
 
 
-def serve(app: Any, taken: socket.socket) -> None:
+def serve(app: Any, server_socket: socket.socket) -> None:
     """Answer until somebody presses Ctrl-C."""
     uvicorn = require("uvicorn", extra="review", caller="topbin review")
     config = uvicorn.Config(
@@ -132,4 +132,4 @@ def serve(app: Any, taken: socket.socket) -> None:
         timeout_graceful_shutdown=2,
     )  # fmt: skip
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[taken])
+        uvicorn.Server(config).run(sockets=[server_socket])

@@ -20,15 +20,7 @@ from topbin.data.columns import Columns, with_vectors
 from topbin.data.encoders import PYTHON, GivenEncoder, fitted, given_again
 from topbin.data.encoders.images import ImageEncoder
 from topbin.data.features import Feature, Features
-from topbin.data.images import Images
-from topbin.data.images.cache import (
-    ADVICE,
-    LEAVE_OUT,
-    REFUSE,
-    bad_sentences,
-    decode_files,
-    refuse_bad,
-)
+from topbin.data.images import Images, cache
 from topbin.data.paths import find_images, names_images, paths_from
 from topbin.data.schema import quoted
 from topbin.data.table import Table, as_column, attach_whole, open_table
@@ -125,7 +117,7 @@ class Scorer:
         batch: Batch,
         *,
         why: bool = False,
-        bad_images: str = LEAVE_OUT,
+        bad_images: str = cache.LEAVE_OUT,
         root: str | None = None,
     ) -> Rated:
         """Encode, predict, two columns: p(positive) among the unlabeled, and whether it is > .5.
@@ -163,9 +155,9 @@ class Scorer:
             coverage = ColumnCoverage.of(self.encoder, columns)
             return Rated(self.encoder.encode(columns), np.arange(batch.rows), coverage)
         paths = paths_from(batch.frame[image.name], image.name, root)
-        done = decode_files(paths, shape=image.shape)
-        if bad_images == REFUSE:
-            refuse_bad(done.bad, ADVICE)
+        done = cache.decode_files(paths, shape=image.shape)
+        if bad_images == cache.REFUSE:
+            cache.refuse_bad(done.bad, cache.ADVICE)
         X: Any = done.images
         if image.encoder and len(done.readable):
             X = self._as_vectors(X, batch.take(done.readable), [paths[i] for i in done.readable])
@@ -197,7 +189,7 @@ class Scorer:
         frame: Any,
         *,
         why: bool = False,
-        bad_images: str = LEAVE_OUT,
+        bad_images: str = cache.LEAVE_OUT,
         embeddings: Any = None,
     ) -> Any:
         """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
@@ -220,7 +212,7 @@ class Scorer:
         table = table if embeddings is None else attach_whole(table, embeddings)
         rated = self.rate(table, why=why, bad_images=bad_images)
         refuse_none_left(len(rated.rows), rated.bad)
-        for words in (*bad_sentences(rated.bad), *rated.coverage.doubts()):
+        for words in (*cache.bad_sentences(rated.bad), *rated.coverage.doubts()):
             warnings.warn(words, stacklevel=2)
         return with_scores(given, rated)
 
@@ -275,7 +267,7 @@ class Scorer:
     def explain(self, frame: Any) -> Explanation:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
         table, _ = self._opened(frame)
-        read = self._encoded(table, REFUSE, None)
+        read = self._encoded(table, cache.REFUSE, None)
         return replace(self._explain(read.X, table.take(read.rows)), nearest=self._nearest(read.X))
 
     def _nearest(self, X: Any) -> Neighbors:
@@ -305,7 +297,7 @@ def open_new(
 def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
     """TB132 if all images were left out, so that none has a score."""
     if not rows:
-        refuse_bad(bad, NONE_LEFT)
+        cache.refuse_bad(bad, NONE_LEFT)
 
 
 def with_scores(frame: Any, rated: Rated) -> Any:

@@ -19,15 +19,8 @@ from topbin.core.errors import NEXT, InputError, option
 from topbin.core.options import Request
 from topbin.data.paths import TXT, find_files, is_remote
 from topbin.data.table import FORMATS
+from topbin.store import runs
 from topbin.store.answer import DataRead, FileSum, NamedBy
-from topbin.store.runs import (
-    CANDIDATES,
-    PROBABILITIES,
-    SETTINGS,
-    damaged,
-    read_asked,
-    read_result,
-)
 
 SUMMED_BYTES = 1 << 30  # at most; for more than that, a person names the files faster
 LISTED_NAMES = 200_000  # at most in a folder, so that no folder makes us walk through a whole disk
@@ -53,11 +46,13 @@ def read_again(folder: Path, data: DataRead, sources: Request) -> Request:
     TB151 if the folder names something that it cannot vouch for, TB117 if it has changed. A query
     is not run: TB113, unless the user gives one.
     """
-    asked = read_asked(folder)
+    asked = runs.read_asked(folder)
     rows, before, now = asked.rows, _named_files(asked), _named_files(sources)
     is_named = rows.main is not None and (rows.label is not None or rows.positives is not None)
     if not is_named or any(value in ("", ()) for value in before.values()):
-        raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
+        raise runs.damaged(
+            folder / runs.SETTINGS, "it does not name the files that the run was made from"
+        )
     if asked.read.sql is not None and sources.read.sql is None:
         raise InputError(
             "TB113",
@@ -229,11 +224,11 @@ def fitted_rows_note(run: Path, source: Sequence[str]) -> str | None:
     Its models saw those rows: they score unlabeled ones too low, and known positives too high.
     Names are compared as they were given, from where this runs; a frame or an array has none.
     """
-    data = read_result(run).data
+    data = runs.read_result(run).data
     named = [file.path for file in data.files] or data.source
     here = [path for path in named if not is_remote(path) and os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in here]
-    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else CANDIDATES
+    file = runs.PROBABILITIES if os.path.exists(run / runs.PROBABILITIES) else runs.CANDIDATES
     globbed = (glob(path, recursive=True) if has_magic(path) else [path] for path in source)
     for given in chain.from_iterable(globbed):
         path = Path(os.path.realpath(given))

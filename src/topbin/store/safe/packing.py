@@ -25,14 +25,7 @@ from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.learn.learners import PVU
-from topbin.store.safe.boosters import (
-    catboost_text,
-    load_booster,
-    load_catboost,
-    load_xgboost,
-    trees_only,
-    xgboost_text,
-)
+from topbin.store.safe import boosters
 from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
 from topbin.store.safe.trees import ForgedModel, build_tree, check_model, require_that
 
@@ -241,7 +234,7 @@ def _pack_lightgbm(model: Any, attached: Attachments) -> Any:
         if booster.pandas_categorical:
             raise refused(f"{LIGHTGBM} with categories of pandas")
         place, best = len(attached.boosters), booster.best_iteration
-        attached.boosters.append(trees_only(booster.model_to_string(num_iteration=-1)))
+        attached.boosters.append(boosters.trees_only(booster.model_to_string(num_iteration=-1)))
     return [pack(_pairs(state), attached), place, best]
 
 
@@ -252,7 +245,7 @@ def _unpack_lightgbm(content: Any, attached: Attachments) -> Any:
     _check_names(type(model), state)
     vars(model).update(state)
     if place is not None:
-        model._Booster = load_booster(attached.boosters[place], lightgbm)
+        model._Booster = boosters.load_booster(attached.boosters[place], lightgbm)
         model._Booster.best_iteration = int(best)
         classes = max(2, model._Booster.num_model_per_iteration())
         require_that(state["_n_classes"] == classes, "its trees do not fit its classes")
@@ -453,8 +446,10 @@ RULES = {
     "$backend": Rule(lambda value: name_of(value) == BACKEND, pack_net, unpack_net),
     "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
     "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
-    "$xgboost": _boosted("xgboost", "XGBClassifier", xgboost_text, load_xgboost),
-    "$catboost": _boosted("catboost", "CatBoostClassifier", catboost_text, load_catboost),
+    "$xgboost": _boosted("xgboost", "XGBClassifier", boosters.xgboost_text, boosters.load_xgboost),
+    "$catboost": _boosted(
+        "catboost", "CatBoostClassifier", boosters.catboost_text, boosters.load_catboost
+    ),
     "$object": Rule(partial(is_own, table=SKLEARN), _pack_object, _unpack_object),
     "$tree": _parts(_of_type(Tree), _tree_parts, lambda parts: build_tree(*parts)),
     "$sparse": _parts(sparse.issparse, _sparse_parts, _sparse),
