@@ -302,7 +302,7 @@ def test_every_field_of_a_watch(folder, monkeypatch):
     path = folder / "watch" / "watch.json"
     content = json.loads(path.read_text())
     (new.assign(day=new["day"] + pd.DateOffset(years=3))).to_csv("new.csv", index=False)
-    whole = topbin_watch._whole(tb.load(folder / "run").model)
+    whole = topbin_watch._fit_scores(tb.load(folder / "run").model)
     names = ("run", "time", "every", "risk", "confidence")
     asked = topbin_watch.WatchState(**{name: content[name] for name in names})
 

@@ -14,6 +14,7 @@ import topbin as tb
 from topbin.cli import VERBS, main
 from topbin.cli.demo import DATA, hide_labels
 from topbin.data import open_table
+from topbin.job.prepare import prepare
 
 
 def claims(n=240):
@@ -152,7 +153,7 @@ def test_reprs_fit_on_a_line(fitted, made):
     shown = (
         fitted.estimate_, evidence, evidence.tails, open_table(folder / "a.csv"),
         open_table(folder / "a.csv").whole(), tb.data.fit_features(claims()),
-        tb.job.prepare(asked(claims(), "known")), tb.TopBinDisplay.from_scores(*evidence.scores),
+        prepare(asked(claims(), "known")), tb.TopBinDisplay.from_scores(*evidence.scores),
         tb.ScoreDisplay.from_scores(*evidence.scores), tb.core.read_labels([1, 0]),
     )  # fmt: skip
     for value in shown:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from random_tables import jobs
 
 from topbin.cli import main
-from topbin.job import files, fit
+from topbin.job import files
+from topbin.job.fit import fit
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
 

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from topbin.cli import main
 from topbin.data import write_table
-from topbin.job import files, fit
+from topbin.job import files
+from topbin.job.fit import fit
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
 

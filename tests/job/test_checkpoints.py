@@ -10,9 +10,9 @@ from asked import asked
 from stored import forge_result
 
 from topbin.job import checkpoints as module
-from topbin.job import prepare
-from topbin.job.checkpoints import SavedSteps, close_stages, finished, key_of, open_stages
+from topbin.job.checkpoints import SavedSteps, open_steps, read_finished, remove_steps, steps_key
 from topbin.job.fit import fit_prepared
+from topbin.job.prepare import prepare
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
 from topbin.show.screen import summarize
@@ -40,26 +40,26 @@ def fast(monkeypatch):
 
 def test_the_name_of_a_job_depends_on_rows_settings_and_versions(monkeypatch):
     data = prepared()
-    names = {key_of(data), key_of(prepared(0.1)), key_of(prepared(seed=1))}
-    assert key_of(prepared(time_limit=5)) in names  # which changes no step
+    names = {steps_key(data), steps_key(prepared(0.1)), steps_key(prepared(seed=1))}
+    assert steps_key(prepared(time_limit=5)) in names  # which changes no step
     monkeypatch.setattr(module, "packages", lambda _: {"numpy": "0"})
-    names.add(key_of(data))
+    names.add(steps_key(data))
     assert len(names) == 4
     monkeypatch.undo()
-    assert key_of(prepared()) in names
+    assert steps_key(prepared()) in names
 
 
 def test_steps_of_another_job_and_halves_are_removed(tmp_path):
     run = RunFolder(tmp_path)
-    stages = open_stages(run, prepared())
-    assert len(stages) == 0
+    steps = open_steps(run, prepared())
+    assert len(steps) == 0
     (tmp_path / STAGES / "other" / "first").mkdir(parents=True)
-    (stages.folder / ".tedn-0-0.abc.part").mkdir(parents=True)
-    assert list(open_stages(run, prepared())) == []
-    assert list((tmp_path / STAGES).iterdir()) == [stages.folder]
-    close_stages(run)
+    (steps.folder / ".tedn-0-0.abc.part").mkdir(parents=True)
+    assert list(open_steps(run, prepared())) == []
+    assert list((tmp_path / STAGES).iterdir()) == [steps.folder]
+    remove_steps(run)
     assert not (tmp_path / STAGES).exists()
-    close_stages(run)
+    remove_steps(run)
 
 
 def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast):
@@ -68,12 +68,12 @@ def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast)
     assert sorted(done) == [*FIRST, *(f"tedn-{r}-{k}" for r in range(2) for k in range(3))]
     names = sorted(done)
     for count in (1, 4, 6, 10):
-        stages = SavedSteps(tmp_path / str(count))
+        steps = SavedSteps(tmp_path / str(count))
         for name in names[:count]:
-            stages[name] = done[name]
-        again = fit_prepared(prepared(), memory=stages)
+            steps[name] = done[name]
+        again = fit_prepared(prepared(), memory=steps)
         assert again.to_dict() == whole.to_dict()
-        assert list(stages) == names
+        assert list(steps) == names
         np.testing.assert_array_equal(again.probabilities, whole.probabilities)
         np.testing.assert_array_equal(
             again.classifier.predict_proba(again.data.X),
@@ -101,14 +101,14 @@ def test_only_models_that_score_new_rows_or_explain_are_kept(fast):
 
 
 def test_a_damaged_step_is_done_again(tmp_path, fast):
-    stages = SavedSteps(tmp_path)
-    whole = fit_prepared(prepared(), memory=stages)
+    steps = SavedSteps(tmp_path)
+    whole = fit_prepared(prepared(), memory=steps)
     (tmp_path / "tedn-0-1" / "arrays.npz").write_bytes(b"cut short")
-    assert "tedn-0-1" not in stages
-    assert fit_prepared(prepared(), memory=stages).to_dict() == whole.to_dict()
-    assert "tedn-0-1" in stages
-    del stages["tedn-0-1"]
-    assert "tedn-0-1" not in stages
+    assert "tedn-0-1" not in steps
+    assert fit_prepared(prepared(), memory=steps).to_dict() == whole.to_dict()
+    assert "tedn-0-1" in steps
+    del steps["tedn-0-1"]
+    assert "tedn-0-1" not in steps
 
 
 class Interrupting(dict):
@@ -134,7 +134,7 @@ class Interrupting(dict):
 )
 def test_an_interrupt_keeps_all_whole_repeats(fast, monkeypatch, at, words):
     events = []
-    found = fit_prepared(prepared(), memory=Interrupting(at), heard=[events.append])
+    found = fit_prepared(prepared(), memory=Interrupting(at), tell=events.append)
     assert found.stopped == words
     assert events[-1].stage == "stopped"
     if "first" in words:
@@ -152,7 +152,7 @@ def test_an_interrupt_of_the_last_checks_keeps_the_careful_estimate(fast, monkey
 
     whole, events = fit_prepared(prepared()), []
     monkeypatch.setattr(sys.modules["topbin.job.fit"], at, interrupt)
-    found = fit_prepared(prepared(), heard=[events.append])
+    found = fit_prepared(prepared(), tell=events.append)
     assert found.stopped == "interrupted before the last checks"
     assert (found.estimate, events[-1].stage) == (whole.estimate, "stopped")
     assert found.summary().startswith("stopped early   interrupted before the last checks")
@@ -167,7 +167,7 @@ def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
     whole = fit_prepared(prepared())
     assert whole.stopped is None
     done, events = {}, []
-    short = fit_prepared(prepared(time_limit=1e-9), memory=done, heard=[events.append])
+    short = fit_prepared(prepared(time_limit=1e-9), memory=done, tell=events.append)
     assert short.stopped == "time limit before the first of 2 repeats finished"
     assert short.summary().startswith(f"stopped early   {short.stopped}; best so far:")
     assert events[-1].stage == "stopped"
@@ -183,11 +183,11 @@ def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
 
 def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
     monkeypatch.setattr(sys.modules["topbin.learn.defaults"], "find_spec", lambda _: None)
-    stages = SavedSteps(tmp_path)
-    whole = fit_prepared(prepared(), memory=stages)
+    steps = SavedSteps(tmp_path)
+    whole = fit_prepared(prepared(), memory=steps)
     assert "HistGradientBoostingClassifier" in (tmp_path / "tedn-1-2" / "model.json").read_text()
-    del stages["tedn-1-0"]
-    again = fit_prepared(prepared(), memory=stages)
+    del steps["tedn-1-0"]
+    again = fit_prepared(prepared(), memory=steps)
     assert again.to_dict() == whole.to_dict()
     X = again.data.X
     both = (found.classifier.predict_proba(X) for found in (again, whole))
@@ -197,14 +197,14 @@ def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
 def test_a_run_is_finished_only_for_the_same_rows_and_versions(tmp_path, fast, monkeypatch):
     whole = fit_prepared(prepared(candidates=7))
     run = RunFolder(whole.save(tmp_path / "run"), resumed=True)
-    found = finished(run, prepared())
+    found = read_finished(run, prepared())
     assert found == read_result(run.folder)
     assert found.estimate == whole.estimate
     assert summarize(found) == whole.summary(data=False)
-    assert finished(RunFolder(run.folder), prepared()) is None  # a new run, which starts over
-    assert finished(run, prepared(0.1)) is None
+    assert read_finished(RunFolder(run.folder), prepared()) is None  # a new run, which starts over
+    assert read_finished(run, prepared(0.1)) is None
     forge_result(run.folder, {**whole.to_dict(), "stopped": "interrupted"})
-    assert finished(run, prepared()) is None
+    assert read_finished(run, prepared()) is None
     forge_result(run.folder, whole.to_dict())
     monkeypatch.setattr(module, "packages", lambda _: {"numpy": "0"})
-    assert finished(run, prepared()) is None
+    assert read_finished(run, prepared()) is None

@@ -83,13 +83,13 @@ def test_groups_and_times_are_read_once_and_are_no_features():
     data = prepare(asked(visits(), "known", group="patient_id", time="day"))
     assert data.encoder.columns == ["a", "b", "c"]
     assert data.folds.sentence.endswith('folds are blocks of time, by "day"')
-    assert np.unique(data.folds.together.groups).size == 60
+    assert np.unique(data.folds.row_groups.groups).size == 60
     frame = visits()
     frame.loc[:2, "patient_id"] = None
     data = prepare(asked(frame, "known", group="patient_id"))
     assert data.folds.sentence.endswith("3 rows without a value are groups of their own")
     data = prepare(asked(visits().assign(row=range(240)), "known", group="row"))
-    assert data.folds.together is None
+    assert data.folds.row_groups is None
     assert 'together        "row" is different in every row' in "\n".join(data.lines())
 
 
@@ -97,7 +97,7 @@ def test_two_tables_share_their_groups():
     frame = visits().assign(patient_id=np.arange(240) % 50)
     known, rest = (frame[frame["known"] == k].drop(columns="known") for k in (1, 0))
     data = prepare(asked(rest, positives=known, group="patient_id"))
-    assert np.unique(data.folds.together.groups).size == 50
+    assert np.unique(data.folds.row_groups.groups).size == 50
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import topbin as tb
 from topbin.evaluate.metrics import Difference
 from topbin.job import models as choices
-from topbin.job.doubts import quick_evidence
-from topbin.job.models import TIES, Choice, choose_model
+from topbin.job.models import TIES, Choice, Classifiers, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
 from topbin.learn.backends.sklearn import weight_name
@@ -113,13 +112,13 @@ def test_weights_of_rows_count_in_the_choice(monkeypatch):
     frame = pd.DataFrame({"note": notes(good), "known": good & (np.arange(120) < 80)})
     frame["w"] = np.arange(120) % 3 + 1.0
 
-    def spied(*given, weight=None, **more):
-        seen.append(weight)
-        return quick_evidence(*given, weight=weight, **more)
+    def spied(*given, sample_weight=None, **more):
+        seen.append(sample_weight)
+        return crossfit(*given, sample_weight=sample_weight, **more)
 
-    monkeypatch.setattr(choices, "quick_evidence", spied)
+    monkeypatch.setattr(choices, "crossfit", spied)
     choose_model(prepare(asked(frame, "known", text="note", weight="w")), {})
-    assert [one.tolist() for one in seen] == [frame["w"].tolist()] * 2
+    assert [weight.tolist() for weight in seen] == [frame["w"].tolist()] * 2
 
 
 def test_the_mean_of_both_models_takes_weights_and_is_stored(tmp_path):
@@ -212,7 +211,7 @@ def test_the_choice_is_told_beside_the_other_notes_and_changes_no_number():
     choice = Choice("trees", None, {"linear": 0.6, "trees": 0.75}, 0.01)
     before = tb.estimate_alpha(np.arange(50.0, 150.0), np.arange(100.0))
     model = SimpleNamespace(estimate_=replace(before, notes=("another",)))
-    choice.add_note_to(model)
+    Classifiers(model, model, choice).add_note_to(model)
     assert model.estimate_ == replace(before, notes=("another", choice.note))
     assert "in 60.0 % of pairs by the linear model, in 75.0 % by trees" in choice.note
     assert "the standard error of the difference is 1.0 %" in choice.note

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import topbin as tb
 from topbin.core import AlphaEstimate
-from topbin.job.models import Forecast, work_of
+from topbin.job.forecast import Forecast, work_of
 from topbin.learn import Plan
 from topbin.learn.defaults import FIRST, PRESETS
 from topbin.show.screen import Event, progress_on
@@ -20,7 +20,7 @@ PLAN = Plan(outer=3, inner=2, repeats=1)
 @pytest.fixture
 def clock(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("topbin.job.models.monotonic", lambda: now[0])
+    monkeypatch.setattr("topbin.job.forecast.monotonic", lambda: now[0])
     return now
 
 
@@ -40,7 +40,7 @@ def test_each_step_makes_the_forecast_better(clock):
 
 
 def test_steps_from_before_are_not_timed(clock):
-    forecast = Forecast(began=0.0, kept=2)
+    forecast = Forecast(began=0.0, steps_before=2)
     assert forecast.after_first(FIRST, PLAN) is None
     assert forecast.after_step(2, 4) is None
     clock[0] = 5.0

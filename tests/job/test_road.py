@@ -41,7 +41,8 @@ CROSSED = {
     "cli/fit",
     "job/prepare", "job/labeled",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
-    "job/fit", "learn/classifiers", "learn/estimator", "learn/fitting", "learn/crossfit",
+    "job/fit", "job/models",
+    "learn/classifiers", "learn/estimator", "learn/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/overlap",
     "job/result", "evaluate/measure", "job/files", "show/page",
 }  # fmt: skip

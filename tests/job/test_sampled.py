@@ -22,7 +22,8 @@ from topbin.engines.engine import Outcome, total
 from topbin.job.audits.draw import draw_audit
 from topbin.job.audits.judge import read_audit
 from topbin.job.labeled import open_labeled
-from topbin.job.sampling import Fold, Folds, RestCounts, count_labels, draw
+from topbin.job.sampling import count_labels, draw
+from topbin.job.score_rest import Fold, Folds, RestCounts
 from topbin.learn.crossfit import Chain
 
 ENGINE = Local(threads=2)
@@ -354,8 +355,8 @@ def test_a_time_limit_leaves_whole_repeats(tmp_path):
 
 def test_a_row_that_took_part_is_compared_with_the_others():
     fold = Fold((), np.array([1.0, 2.0, 3.0]))
-    own = fold.place(fold.known, own=True)
-    assert np.allclose(own * 4 - 1 / (1 + np.exp(-fold.known)), [0, 1.5, 3])
+    own = fold.place(fold.held_out_scores, is_held_out=True)
+    assert np.allclose(own * 4 - 1 / (1 + np.exp(-fold.held_out_scores)), [0, 1.5, 3])
     chains = [
         Chain(0, np.array([0, 1]), (np.array([0.9, 0.1]),), (), ()),
         Chain(0, np.array([2, 3]), (np.array([0.8, 0.2]),), (), ()),

@@ -17,7 +17,7 @@ from topbin.core.options import Read
 from topbin.data import batch, table, write_table
 from topbin.data.formats import parquet
 from topbin.engines import Local
-from topbin.job.score import Job, score_files, write_part
+from topbin.job.score import PartScorer, score_files, write_part
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -112,11 +112,11 @@ from topbin.job import score
 from topbin.data import batch
 from topbin.engines import Local
 batch.CHUNK_ROWS = 50
-plain = score.Job.score
+plain = score.PartScorer.score
 def slow(job, *given):
     time.sleep(0.05)
     return plain(job, *given)
-score.Job.score = slow
+score.PartScorer.score = slow
 score.score_files(Local(threads=2), *sys.argv[1:4])
 """
 
@@ -152,7 +152,7 @@ def test_a_part_that_another_worker_finished_is_left_alone(tmp_path):
     path = str(tmp_path / "a.parquet")
     part = parquet.RowGroups(path=path, name=path, types={}, groups=(0,), size=7)
     (tmp_path / "a.parquet").write_text("never opened")
-    job = Job(None, tmp_path, "key")
+    job = PartScorer(None, tmp_path, "key")
     job.target(part).write_text("finished")
     assert write_part(job, part).rows == 7
     assert job.target(part).read_text() == "finished"

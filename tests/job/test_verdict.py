@@ -84,7 +84,8 @@ def test_where_rare_positives_are_as_clear_without_the_column_a_note_says_so():
     assert [alarm.code for alarm in found.estimate.alarms if alarm.code == "leak"]
     assert found.remedy is None
     (note,) = (note for note in found.estimate.notes if note.startswith("without"))
-    assert note.endswith("(a quick estimate), so other columns leak the label too, or none does")
+    both = "so either other columns leak the label too, or none does"
+    assert note.endswith(f"(a quick estimate), {both}")
     assert note in found.summary()
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from topbin.cli import verb
 from topbin.core import AlphaEstimate
 from topbin.core.atomic import new_file
-from topbin.job import fit
+from topbin.job.fit import fit
 from topbin.learn.classifiers import AlphaEstimator
 from topbin.mpe import METHODS, estimate_alpha
 from topbin.show import ScoreDisplay, TopBinDisplay

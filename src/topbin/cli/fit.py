@@ -217,7 +217,7 @@ def _work(
     resume: bool,
 ) -> bool:
     """Do the job in its run folder; False if the run was complete, and is left as it is."""
-    from topbin.job.checkpoints import close_stages, finished, open_stages
+    from topbin.job.checkpoints import open_steps, read_finished, remove_steps
     from topbin.job.files import write_files
     from topbin.store.runs import check_room, open_run
 
@@ -226,14 +226,14 @@ def _work(
     with engine_from(values, request) as engine, ExitStack() as held:
         open_folder = partial(open_run, output, request, force=force, resume=resume)
         data, run = _read(show, request, engine, lambda: held.enter_context(open_folder()))
-        if finished(run, data):
+        if read_finished(run, data):
             show.say("kept", "everything: the run was complete")
-            close_stages(run)
+            remove_steps(run)
             return False
-        result = _run(show, run, data, open_stages(run, data), engine)
+        result = _run(show, run, data, open_steps(run, data), engine)
         write_files(result, run)
         if result.stopped is None:
-            close_stages(run)
+            remove_steps(run)
     return True
 
 
@@ -246,7 +246,7 @@ def _read(
     """
     from topbin.job.labeled import check_folders, has_images
     from topbin.job.prepare import prepare
-    from topbin.show.screen import Event, progress_on
+    from topbin.show.screen import progress_on
 
     run = None
     if has_images(request):
@@ -254,7 +254,7 @@ def _read(
         run = opened()
     folder = None if run is None else run.folder
     with progress_on(show) as tell:
-        data = prepare(request, engine=engine, folder=folder, tell=lambda *at: tell(Event(*at)))
+        data = prepare(request, engine=engine, folder=folder, tell=tell)
     show.print_lines(data.lines())  # before any work: labels, columns left out, likely leaks
     return data, run or opened()
 
@@ -263,8 +263,7 @@ def rehearse(
     show: verb.Screen, request: Request, values: Mapping[str, Any], *, is_timed: bool
 ) -> Mapping[str, Any]:
     """Read and encode the data as the fit would, say what to expect, and write nothing."""
-    from topbin.job.doubts import check_up
-    from topbin.job.models import foresee
+    from topbin.job.forecast import check_up, foresee
     from topbin.job.prepare import prepare
     from topbin.show.screen import in_words
     from topbin.store.answer import plain
@@ -286,16 +285,16 @@ def rehearse(
 
 
 def _run(
-    show: verb.Screen, run: "RunFolder", data: "Prepared", stages: "SavedSteps", engine: Engine
+    show: verb.Screen, run: "RunFolder", data: "Prepared", steps: "SavedSteps", engine: Engine
 ) -> "Result":
     from topbin.job.fit import fit_prepared
-    from topbin.job.models import steps_of_first
+    from topbin.job.models import kept_sentence
     from topbin.show.screen import progress_on
 
     if run.resumed:
-        steps = list(stages)
-        run.log({"stage": "resumed", "kept": steps})
-        show.print(_kept_line(steps, steps_of_first(data)))
+        names = list(steps)
+        run.log({"stage": "resumed", "kept": names})
+        show.say("kept", kept_sentence(names, by_net=data.by_net))
     with progress_on(show) as tell_screen:
 
         def tell(event: Any) -> None:
@@ -305,25 +304,4 @@ def _run(
             run.log(logged)
             tell_screen(event)
 
-        return fit_prepared(data, engine=engine, memory=stages, heard=[tell])
-
-
-def _kept_line(steps: list[str], first: int) -> str:
-    """What a resumed run need not do again; `first` is how many steps the first estimate has.
-
-    >>> done = [f"pvu-0-{k}" for k in range(4)]
-    >>> print(_kept_line([*done, "tedn-0-0", "tedn-0-1"], first=4))
-    kept            the first estimate and 2 steps of the careful one, from before
-    >>> chosen = [f"pvu-{model}-0-{k}" for model in ("linear", "trees") for k in range(4)]
-    >>> print(_kept_line([*done[:2], *chosen], first=4))     # a text, whose model was chosen first
-    kept            a part of the first estimate, from before
-    """
-    from topbin.job.models import steps_done
-
-    if not steps:
-        return line("kept", "nothing: no step was finished on these rows; starting over")
-    done = steps_done(steps)
-    if done.first < first:
-        return line("kept", "a part of the first estimate, from before")
-    also = f" and {counted(done.careful, 'step')} of the careful one" if done.careful else ""
-    return line("kept", f"the first estimate{also}, from before")
+        return fit_prepared(data, engine=engine, memory=steps, tell=tell)

@@ -48,6 +48,15 @@ def text_key(text: str) -> int:
     return int.from_bytes(sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
 
 
+def sha256_of(content: bytes | str) -> str:
+    """The SHA-256 of bytes, or of a text in UTF-8, as 64 hexadecimal digits.
+
+    >>> sha256_of("a") == sha256_of(b"a")
+    True
+    """
+    return sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
 def row_keys(X: Any) -> Bits:
     """One number per row that depends on its values alone, the same for sparse and dense.
 

@@ -95,8 +95,10 @@ class Local(AbstractContextManager["Local"]):
 
 
 def engine_of(engine: Any) -> AbstractContextManager[Any]:
-    """An engine that is open, which stays so, or one by its name; None stays None."""
-    return open_engine(engine) if isinstance(engine, str) else nullcontext(engine)
+    """An engine that is open, which stays so, or one by its name; None is this machine."""
+    if isinstance(engine, str):
+        return open_engine(engine)
+    return nullcontext(Local() if engine is None else engine)
 
 
 def check_engine(name: str) -> None:

@@ -242,7 +242,9 @@ class Whole:
             variance = seen.variance(whole, alpha, rest)
             miss = seen.value - (alpha - rest) / (1 - whole)
             log_weight = log_weight - 0.5 * (miss**2 / variance + np.log(variance))
-        return alpha, rest, odds, np.exp(log_weight - log_weight.max())
+        weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+        # Each draw counts alike, so that parts add up to the α that the headline gives.
+        return alpha, rest, odds, weight / weight.sum(axis=1, keepdims=True)
 
     def fit(self, part: ScoreSums, rest: ScoreSums) -> float | None:
         """The p-value that part and rest mix the same two classes, from counts in bins of scores.
@@ -461,7 +463,7 @@ def _doubts(compared: Compared, n_p: int, comparisons: int) -> list[str]:
     if n_p == 0:
         notes.append("no labeled positives; its positives are assumed to score like the others")
     if compared.borrows:
-        notes.append("few rows, so most of its α is that of the whole")
+        notes.append("its rows tell it apart so little that most of its α is that of the whole")
     if compared.like_positives is not None and compared.like_positives * comparisons < LEVEL:
         notes.append(
             "its labeled positives do not score like the others, so labeling or the overlap of "

@@ -5,7 +5,6 @@ Steps are kept under a name made from all that determines them: the rows, the se
 versions. Steps made of anything else are removed.
 """
 
-import hashlib
 import json
 import platform
 from collections.abc import Iterator, MutableMapping
@@ -15,6 +14,7 @@ from typing import Any
 import topbin
 from topbin.core.atomic import remove, remove_parts, write_errors
 from topbin.core.errors import InputError
+from topbin.core.hashing import sha256_of
 from topbin.job.prepare import Prepared
 from topbin.job.result import packages
 from topbin.store.answer import Answer
@@ -48,38 +48,37 @@ class SavedSteps(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
 
-def open_stages(run: RunFolder, data: Prepared) -> SavedSteps:
+def open_steps(run: RunFolder, data: Prepared) -> SavedSteps:
     """The steps of this very job; steps of other rows, settings or versions are removed."""
-    stages = SavedSteps(run.folder / STAGES / key_of(data))
+    steps = SavedSteps(run.folder / STAGES / steps_key(data))
     with write_errors(run.folder):
-        for other in stages.folder.parent.glob("*"):
-            if other != stages.folder:
+        for other in steps.folder.parent.glob("*"):
+            if other != steps.folder:
                 remove(other)
-        remove_parts(stages.folder)
-    return stages
+        remove_parts(steps.folder)
+    return steps
 
 
-def close_stages(run: RunFolder) -> None:
+def remove_steps(run: RunFolder) -> None:
     """Remove all steps, when result.json has made them needless."""
     with write_errors(run.folder):
         remove(run.folder / STAGES)
 
 
-def key_of(data: Prepared) -> str:
+def steps_key(data: Prepared) -> str:
     """A name for all that determines a step."""
-    asked = data.request.settings()
-    fixed = {key: value for key, value in asked.items() if key not in MAY_CHANGE}
+    settings = data.request.settings()
     made_of = {
         "rows": data.hash,
-        "settings": fixed,
+        "settings": {key: settings[key] for key in settings if key not in MAY_CHANGE},
         "topbin": topbin.__version__,
         "python": platform.python_version(),
         "packages": packages(data),
     }
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
+    return sha256_of(json.dumps(made_of, sort_keys=True))[:24]
 
 
-def finished(run: RunFolder, data: Prepared) -> Answer | None:
+def read_finished(run: RunFolder, data: Prepared) -> Answer | None:
     """What a resumed run found, if it is complete and was made of the same; else None."""
     if not run.resumed or not (run.folder / RESULT).exists():
         return None

@@ -1,6 +1,5 @@
 """What a job leaves in its run folder, and what later verbs read there and write again."""
 
-import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import pandas as pd
 from topbin.core.atomic import check_regular, lock, read_file, write_text
 from topbin.core.checks import Scores, check_count
 from topbin.core.errors import InputError, option
+from topbin.core.hashing import sha256_of
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
@@ -58,7 +58,7 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     name no file to read again.
     """
     folder, answer = run.folder, result.answer
-    known = result.known
+    known = result.known_positives
     frame = result.listed(why=bool(answer.importance) or known is not None)
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     if known is not None:
@@ -99,7 +99,7 @@ def numbered(rows: Batch, label: str | None) -> Any:
 
 def sum_of(path: Path) -> str:
     """The sum that shows whether a file is as it was written."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256_of(path.read_bytes())
 
 
 def read_stored(folder: Path, name: str) -> Any:
@@ -281,7 +281,7 @@ def relisted(run: StoredRun, after: Answer) -> Relisted:
             best = RankedRows(scores, evidence, now.estimate_, before.data.n_u, novel)
             new = best.top(listed.rows, listed.why)
             listed = replace(new, threshold=listed.threshold)
-    listed = replace(listed, sum=hashlib.sha256(text.encode()).hexdigest())
+    listed = replace(listed, sum=sha256_of(text))
     return Relisted(listed, probability, text)
 
 
@@ -294,7 +294,7 @@ def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
         content = read_file(path)
     except OSError:
         return None  # the report says why
-    if hashlib.sha256(content).hexdigest() != known:
+    if sha256_of(content) != known:
         return None
     text = content.decode()
     lines = LINE.findall(text)

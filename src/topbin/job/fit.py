@@ -4,7 +4,7 @@ In memory simply means that the sample is everything: then nothing is left to co
 """
 
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from time import monotonic
 from typing import Any, Literal
@@ -27,11 +27,12 @@ from topbin.core.options import (
 )
 from topbin.engines.engine import Engine, Local, engine_of
 from topbin.evaluate.sensitivity import asked_sensitivity
-from topbin.job.doubts import find_remedy
-from topbin.job.models import Choice, Forecast, choose_model, make_classifiers, steps_done
+from topbin.job.forecast import Forecast
+from topbin.job.models import Classifiers, make_classifiers, steps_of, timed_plans
 from topbin.job.prepare import Prepared, prepare
+from topbin.job.remedy import find_remedy
 from topbin.job.result import Result
-from topbin.job.sampling import count_rest
+from topbin.job.score_rest import count_rest
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
 from topbin.learn.estimator import PUClassifier
@@ -139,86 +140,74 @@ def fit(
         listing=candidates if isinstance(candidates, Listing) else Listing(candidates=candidates),
         certainty=Certainty(confidence=confidence, seed=seed),
     )  # fmt: skip
-    with engine_of(request.budget.engine) as engine:
-        with _listeners(request.budget) as heard:
-            data = prepare(request, engine=engine, tell=_teller(heard))
-        with _listeners(request.budget) as heard:
-            return fit_prepared(data, engine=engine, memory=request.budget.memory, heard=heard)
-
-
-def _teller(heard: Sequence[Callable[[Event], object]]) -> Callable[..., None]:
-    """A function that tells everybody of a stage and how far it is."""
-
-    def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
-        for each in heard:
-            each(Event(stage, done, total, **more))
-
-    return tell
+    with engine_of(request.budget.engine) as engine, _listener(request.budget) as tell:
+        data = prepare(request, engine=engine, tell=tell)
+        return fit_prepared(data, engine=engine, memory=request.budget.memory, tell=tell)
 
 
 @contextmanager
-def _listeners(budget: Budget) -> Iterator[list[Callable[[Event], object]]]:
-    """Who hears of events: the caller, and the screen if it is asked for."""
-    heard = [] if budget.on_event is None else [budget.on_event]
-    if not budget.verbose:
-        yield heard
-        return
-    from rich.console import Console
+def _listener(budget: Budget) -> Iterator[Callable[[Event], None]]:
+    """A function that tells the caller of events, and the screen if that is asked for."""
+    with ExitStack() as opened:
+        listeners = [] if budget.on_event is None else [budget.on_event]
+        if budget.verbose:
+            from rich.console import Console
 
-    with progress_on(Console(highlight=False)) as tell:
-        yield [tell, *heard]
+            listeners.insert(0, opened.enter_context(progress_on(Console(highlight=False))))
+
+        def tell(event: Event) -> None:
+            for listener in listeners:
+                listener(event)
+
+        yield tell
 
 
 def fit_prepared(
     data: Prepared,
     *,
-    engine: Engine | None = None,
+    engine: Engine = Local(),
     memory: MutableMapping[str, Any] | None = None,
-    heard: Sequence[Callable[[Event], object]] = (),
+    tell: Callable[[Event], object] = lambda _: None,
 ) -> Result:
     """Do what was asked for with rows that are read: the first estimate, then the careful one."""
-    tell = _teller(heard)
-
-    def refining(step: Progress) -> None:
-        done, total = step.done, step.total
-        tell("refine", done, total, seconds_left=forecast.after_step(done, total))
-
     data.check_enough()
     if data.rest is not None:
-        tell("sampled", data.labels.n_u, data.n_u)
+        tell(Event("sampled", data.labels.n_u, data.n_u))
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     memory = {} if memory is None else memory
-    choice = choose_model(data, memory)
-    model = None if choice is None else choice.model
-    two = make_classifiers(data, model, memory)
-    two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=refining)
-    done_before = steps_done(memory).careful
-    forecast = Forecast(monotonic(), two.steps * done_before)
-    first = two.quick.fit(data.X, y, data.weight, **data.folds.arrays)
-    first.set_params(memory=None)
-    if choice is not None:
-        choice.add_note_to(first)
-    methods = compared_estimates(first.evidence_)
-    result = Result(data, first, data.with_alarms(first.estimate_, methods), methods)
-    tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
-    known: Any = y if data.classes is None else data.classes
-    result = _refined(result, two.careful, known, engine or Local(), choice)
-    result = _checked(result, first, two.careful, y, model)
+    classifiers = make_classifiers(data, memory)
+    forecast = Forecast(monotonic(), classifiers.steps * steps_of(TEDN.name, memory))
+
+    def refining(step: Progress) -> None:
+        seconds_left = forecast.after_step(step.done, step.total)
+        tell(Event("refine", step.done, step.total, seconds_left=seconds_left))
+
+    time_limit = data.request.budget.time_limit
+    classifiers.careful.set_params(time_limit=time_limit, on_event=refining)
+    quick = classifiers.quick.fit(data.X, y, data.weight, **data.folds.arrays)
+    quick.set_params(memory=None)
+    classifiers.add_note_to(quick)
+    methods = compared_estimates(quick.evidence_)
+    result = Result(data, quick, data.with_alarms(quick.estimate_, methods), methods)
+    seconds_left = forecast.after_first(*timed_plans(data))
+    tell(Event("first", estimate=result.first, seconds_left=seconds_left))
+    target: Any = y if data.classes is None else data.classes
+    result = _refined(result, classifiers, target, engine)
+    result = _checked(result, classifiers, y)
     result = replace(result, gamma=asked_sensitivity(result, data.request.labeling))
-    tell("stopped" if result.stopped else "done", estimate=result.estimate)
+    tell(Event("stopped" if result.stopped else "done", estimate=result.estimate))
     return result
 
 
-def _refined(
-    result: Result, careful: TEDnClassifier, y: Any, engine: Engine, choice: Choice | None
-) -> Result:
+def _refined(result: Result, classifiers: Classifiers, y: Any, engine: Engine) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
-    X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
-    chains = plan.outer + (not result.data.by_net)  # nets of folds score new images together
-    held = {"sample_weight": result.data.weight, **result.data.folds.arrays}
-    keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
+    data, careful = result.data, classifiers.careful
+    X, plan, is_sample = data.X, careful.plan, data.rest is not None
+    chains = plan.outer + (not data.by_net)  # nets of folds score new images together
+    arrays = {"sample_weight": data.weight, **data.folds.arrays}
+    keep: bool | Literal["first"] = is_sample or "first"  # the first repeat's models explain rows
     try:
-        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **arrays, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan, chains)
         if not whole:
@@ -226,7 +215,7 @@ def _refined(
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **arrays, keep_chains=keep)
     except OutOfTime:
         return replace(result, stopped="time limit after the first estimate")
     if careful.time_limit is not None:
@@ -234,32 +223,29 @@ def _refined(
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None, on_event=None)
     result = replace(result, chains=crossfit.folds[0])
-    if rest:
+    if is_sample:
         try:
             return _counted(result, careful, y, crossfit, engine)
         except KeyboardInterrupt:
             stopped = result.stopped or "interrupted before all rows were counted"
             result = replace(result, stopped=stopped)
     careful.fit_from(crossfit, X, y)
-    if choice is not None:
-        choice.add_note_to(careful)
+    classifiers.add_note_to(careful)
     return replace(result, classifier=careful, methods=_methods(careful))
 
 
-def _checked(
-    result: Result, quick: PUClassifier, careful: TEDnClassifier, y: Any, model: Any
-) -> Result:
+def _checked(result: Result, classifiers: Classifiers, y: Any) -> Result:
     """The result after the last checks: of labels, and of columns.
 
     One that was stopped early is not kept waiting; an interrupt leaves the checks that are done.
     """
-    data = result.data
+    data, quick, careful = result.data, classifiers.quick, classifiers.careful
     try:
         result = replace(result, labeling=_labeling(result, careful, y))
         if result.stopped:
             return result
-        shown = result.classifier.estimate_
-        remedy = find_remedy(data, quick.estimate_, shown, result.chains, model)
+        estimate = result.classifier.estimate_
+        remedy = find_remedy(data, quick.estimate_, estimate, result.chains, careful.estimator)
         result = replace(result, found_remedy=remedy)
         if result.remedy is None:  # a leak makes labels look biased too
             result = replace(result, random_labels=_tested_labels(data, quick))
@@ -270,27 +256,27 @@ def _checked(
 
 def _methods(fitted: TEDnClassifier) -> tuple[AlphaEstimate, ...]:
     """How each method reads the scores of a fit, that of its own α included."""
-    estimates, own = compared_estimates(fitted.evidence_), fitted.estimate_
-    if own.method in {other.method for other in estimates}:
+    estimates, estimate = compared_estimates(fitted.evidence_), fitted.estimate_
+    if estimate.method in {other.method for other in estimates}:
         return estimates
-    own = replace(own, interval=None, upper_bound=None, confidence=None, alarms=(), notes=())
-    return (*estimates, own)
+    bare = replace(estimate, interval=None, upper_bound=None, confidence=None, alarms=(), notes=())
+    return (*estimates, bare)
 
 
 def _counted(
     result: Result, careful: TEDnClassifier, y: Any, crossfit: CrossFit, engine: Engine
 ) -> Result:
     """The result of a sampled fit, after the rows outside the sample are scored and counted."""
-    data, asked = result.data, result.request.listing
-    most = max(asked.candidates or 0, LISTED, 10 * LISTED if asked.min_precision else 0)
-    counted = count_rest(engine, data, crossfit, careful.method, most)
+    data, listing = result.data, result.request.listing
+    most = max(listing.candidates or 0, LISTED, 10 * LISTED if listing.min_precision else 0)
+    all_rows = count_rest(engine, data, crossfit, careful.method, most)
     # The tails are of all rows and the scores of some, so no method may read both.
-    tails = counted.evidence.tails
+    tails = all_rows.evidence.tails
     estimate = estimate_alpha(tails, method=careful.method, confidence=careful.confidence)
-    estimate = replace(estimate, notes=(*estimate.notes, *counted.notes))
-    careful.fit_from(crossfit, data.X, y, estimate=estimate, evidence=counted.evidence)
+    estimate = replace(estimate, notes=(*estimate.notes, *all_rows.notes))
+    careful.fit_from(crossfit, data.X, y, estimate=estimate, evidence=all_rows.evidence)
     methods = compared_estimates(Evidence(counted=tails))
-    return replace(result, classifier=careful, methods=methods, best=counted.best)
+    return replace(result, classifier=careful, methods=methods, best=all_rows.best)
 
 
 def _labeling(
@@ -304,8 +290,7 @@ def _labeling(
     if isinstance(result.classifier, OpenSetClassifier):
         return LabelingFound.of_classes(result.classifier.shares_, result.classifier.novel_)
     labeling: Subtypes | Propensity | None = getattr(classifier, "labeling_", None)
-    asked = result.request.labeling.subtypes
-    if labeling is not None or asked is None or result.stopped:
+    if labeling is not None or result.request.labeling.subtypes is None or result.stopped:
         return labeling
     try:
         return subtypes(
@@ -322,12 +307,11 @@ def _tested_labels(data: Prepared, quick: PUClassifier) -> ScarTest | None:
 
     Rows in groups, images, and labels that need not be random are not tested.
     """
-    asked = data.request.labeling
-    is_together = data.folds.together is not None
-    not_random = data.classes is not None or asked.subtypes or asked.labeled_by
-    if not_random or is_together or data.by_net:
+    labeling, in_groups = data.request.labeling, data.folds.row_groups is not None
+    not_random = data.classes is not None or labeling.subtypes or labeling.labeled_by
+    if not_random or in_groups or data.by_net:
         return None
-    rows = np.flatnonzero(~data.labels.is_negative)
+    rows = data.fitted_rows
     is_p, scores = data.labels.is_positive[rows], np.empty(rows.size)
     scores[is_p], scores[~is_p] = quick.evidence_.scores
     return random_labels_test(data.X[rows], is_p, scores, seed=data.request.certainty.seed)

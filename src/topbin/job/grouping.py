@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import hstack, issparse
 
-from topbin.core.binomial import ranks_of
-from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
 from topbin.core.formatting import counted
@@ -22,20 +19,14 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Column, Columns, read_column
 from topbin.data.findings import Finding, find_groups, find_jump, labels_are_shared
 from topbin.data.schema import CONTENT, check_columns, shortened
-from topbin.evaluate.parts import ByGroup, Groups, Whole, by_group
-from topbin.learn.crossfit import Chain, Plan
-from topbin.learn.labeling.propensity import matrix_columns
+from topbin.evaluate.parts import Groups
+from topbin.learn.crossfit import Plan
 from topbin.learn.rows import Together, read_together
 from topbin.mpe.alarms import group_column, near_copies
 
 MOST_GROUPS, MOST_NUMBERS, QUANTILES = 50, 10, 4
 WITHOUT = "(no value)"  # the group of rows that have none
-SEEN = (
-    'the models also read "{}", and their scores may depend on it beyond the share of positives; '
-    "fit again without it as a feature to be sure"
-)
 TIMES = ("date", "number")
-BLIND = 4  # other rows whose columns a row takes, where its own values must not matter
 IN_MEMORY = (
     "{} needs all rows in memory, and this job would train on a sample: rows of a group would be "
     f"scored by models that know the others. Leave out {option('sample')} and {option('engine')}, "
@@ -49,36 +40,36 @@ class FoldGroups:
 
     group: str | None = None
     time: str | None = None
-    together: Together | None = None
+    row_groups: Together | None = None
     sentence: str | None = None
 
     @property
     def arrays(self) -> dict[str, Any]:
         """As the classifiers take it."""
-        if self.together is None:
+        if self.row_groups is None:
             return {}
-        return {"groups": self.together.groups, "times": self.together.times}
+        return {"groups": self.row_groups.groups, "times": self.row_groups.times}
 
     def at(self, rows: Any) -> "FoldGroups":
         """The groups of some of the rows."""
-        together = None if self.together is None else self.together.at(rows)
-        return replace(self, together=together)
+        row_groups = None if self.row_groups is None else self.row_groups.at(rows)
+        return replace(self, row_groups=row_groups)
 
     def without_copies(self, keys: Any) -> Any:
         """The rows that are left if each group keeps one row of each key.
 
         Copies within a group do no harm, because models do not see them.
         """
-        assert self.together is not None
-        pairs = np.column_stack([keys, self.together.groups.astype(np.uint64)])
+        assert self.row_groups is not None
+        pairs = np.column_stack([keys, self.row_groups.groups.astype(np.uint64)])
         return np.sort(np.unique(pairs, axis=0, return_index=True)[1])
 
     def plan(self, plan: Plan, labels: Labels) -> Plan:
         """No more folds than groups of either kind; one repeat if folds are blocks of time."""
-        if self.together is None:
+        if self.row_groups is None:
             return plan
         sides = labels.is_positive, labels.is_unlabeled
-        fewest = min(np.unique(self.together.groups[side]).size for side in sides)
+        fewest = min(np.unique(self.row_groups.groups[side]).size for side in sides)
         repeats = plan.repeats if self.time is None else 1
         return replace(plan, outer=max(2, min(plan.outer, fewest)), repeats=repeats)
 
@@ -92,17 +83,16 @@ def read_fold_groups(
     """The columns `group` and `time` of a table, if any is named."""
     if group is None and time is None:
         return NO_GROUPS
-    for name, code in ((group, "TB120"), (time, "TB121")):
+    for what, name, code in (("group", group, "TB120"), ("time", time, "TB121")):
         if name is not None and name == label:
-            what = "group" if code == "TB120" else "time"
             raise InputError(code, f'"{name}" cannot be the label and the {what} at once.')
     table = table.select(list(dict.fromkeys(name for name in (group, time) if name is not None)))
     when = None if time is None else moments(table, time)
     names = None if group is None else _names(table, group)
-    together = read_together(names, when, table.rows)
-    sentences = [] if group is None else [_about_groups(table, group, together)]
+    row_groups = read_together(names, when, table.rows)
+    sentences = [] if group is None else [_about_groups(table, group, row_groups)]
     sentences += [] if time is None else [f'folds are blocks of time, by "{time}"']
-    return FoldGroups(group, time, together, "; ".join(sentences))
+    return FoldGroups(group, time, row_groups, "; ".join(sentences))
 
 
 def refuse_sample(group: str | None, time: str | None) -> None:
@@ -115,7 +105,7 @@ def refuse_sample(group: str | None, time: str | None) -> None:
 def _names(table: Batch, group: str) -> Any:
     if table.kinds[group] == "other":
         raise InputError(
-            "TB120", f'"{group}" holds lists, bytes or mixed values, which name no groups.'
+            "TB120", f'"{group}" holds lists, bytes or mixed values, which cannot name groups.'
         )
     column = read_column(table, group)
     return np.where(column.missing, np.nan, column.numbers)
@@ -150,11 +140,11 @@ def _refuse_words_among_times(values: Any, time: str) -> None:
         )
 
 
-def _about_groups(table: Batch, group: str, together: Together | None) -> str:
+def _about_groups(table: Batch, group: str, row_groups: Together | None) -> str:
     """How many groups there are and what they do, in words."""
-    if together is None or together.grouped is None:
+    if row_groups is None or row_groups.grouped is None:
         return f'"{group}" is different in every row, so it changes nothing'
-    groups = f"{np.unique(together.groups).size:,} groups, {table.rows:,} rows"
+    groups = f"{np.unique(row_groups.groups).size:,} groups, {table.rows:,} rows"
     sentence = f'"{group}": {groups}; folds keep groups together'
     missing = int(table.frame[group].isna().sum())
     if not missing:
@@ -165,7 +155,7 @@ def _about_groups(table: Batch, group: str, together: Together | None) -> str:
 
 def split_copies(X: Any, labels: Labels, folds: FoldGroups) -> tuple[Alarm, ...]:
     """Signs that rows of different groups belong together: the group may be the wrong column."""
-    groups = None if folds.together is None else folds.together.groups
+    groups = None if folds.row_groups is None else folds.row_groups.groups
     jump = find_jump(X, labels.is_positive, labels.is_unlabeled, groups)
     return () if jump is None else near_copies(jump.near, jump.next, given=folds.group)
 
@@ -193,10 +183,10 @@ def read_groups(table: Batch, label: str | None, name: str) -> Groups:
     """
     check_columns([name], list(table.kinds), table.name)
     if name == label:
-        raise InputError("TB160", f'"{name}" is the label itself, which makes no groups.')
+        raise InputError("TB160", f'"{name}" is the label itself, which cannot form groups.')
     if table.kinds[name] in ("vector", "blank", "other"):
         raise InputError(
-            "TB160", f'"{name}" holds {CONTENT[table.kinds[name]]}, which make no groups.'
+            "TB160", f'"{name}" holds {CONTENT[table.kinds[name]]}, which cannot form groups.'
         )
     column = read_column(table.select([name]), name)
     missing = column.missing
@@ -236,60 +226,10 @@ def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     codes = np.searchsorted(cuts, values[~missing])
     ends = [_shown(end, column.kind) for end in (used[0], *cuts, used[-1])]
     ranges = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
-    ranges[1:] = [f"above {one}" for one in ranges[1:]]
+    ranges[1:] = [f"above {between}" for between in ranges[1:]]
     note = f"cut into {counted(len(ranges), 'group')} of about equal size"
     return codes, tuple(ranges), (note,)
 
 
 def _shown(value: float, kind: str) -> str:
     return f"{value:.10g}" if kind == "number" else str(pd.Timestamp(int(value), unit="us").date())
-
-
-def by_column(result: Any, name: str) -> ByGroup:
-    """α of each group of a column, by the models of a fit; nothing is fitted again."""
-    data, estimate = result.data, result.estimate
-    if estimate.posterior is None:
-        raise InputError(
-            "TB126", f"{option('by')} needs an interval of α, and this estimate has none."
-        )
-    groups = read_groups(data.table, data.label, name)
-    rows = np.flatnonzero(~data.labels.is_negative)  # that took part
-    is_p, scores, notes = data.labels.is_positive[rows], None, []
-    if data.rest is not None:
-        notes.append(f"groups are compared by the {is_p.size - is_p.sum():,} sampled rows")
-    if name in data.encoder.columns:
-        scores = _blind(result, name, rows, is_p)
-        notes += [SEEN.format(name)] if scores is None else []
-    whole = Whole.of(result.evidence, estimate, scores)
-    own = Groups(name, groups.names, groups.codes[rows], groups.notes)
-    return by_group(whole, own, is_p, estimate.confidence, notes)
-
-
-def _blind(result: Any, name: str, rows: Any, is_p: Any) -> Any:
-    """Scores that do not depend on a feature; None if the models cannot give them."""
-    data = result.data
-    if not result.chains or data.by_net:
-        return None
-    columns = matrix_columns(data.encoder, [name])
-    z = blind_scores(result.chains, data.X[rows], columns, data.request.certainty.seed)
-    return z[is_p], z[~is_p]
-
-
-def blind_scores(chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int) -> Floats:
-    """Scores of the rows that these chains held out, as if nobody knew some columns of theirs.
-
-    Each row takes these columns from random other rows, several times. So what is left in its score
-    is due to the others, and rows that differ in these columns can be compared. X is a matrix.
-    """
-    rng, scores = np.random.default_rng(seed), np.zeros(X.shape[0])
-    drawn = [rng.permutation(X.shape[0]) for _ in range(BLIND)]
-    kept = np.setdiff1d(np.arange(X.shape[1]), columns)
-    order = np.argsort(np.append(kept, columns))
-    for chain in chains:
-        rows, total = chain.held_out, np.zeros(chain.held_out.size)
-        for other in drawn:
-            parts = X[rows][:, kept], X[other[rows]][:, columns]
-            mixed = hstack(parts, format="csr") if issparse(X) else np.hstack(parts)
-            total += chain.score(mixed[:, order])
-        scores[rows] = ranks_of(total)
-    return scores

@@ -8,7 +8,7 @@ pixels are decoded once and stay in the run folder, where the report and the rev
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from topbin.core.formatting import counted
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.core.optional import require
 from topbin.core.options import Read, Request, Rows
-from topbin.data.batch import Batch, Part, join
+from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.encoders import GivenEncoder
 from topbin.data.encoders.images import (
     DESCRIPTION,
@@ -49,7 +49,6 @@ from topbin.learn.open_set import ReadClasses, read_classes
 from topbin.store.runs import IMAGES
 from topbin.store.sources import paths_of
 
-UNCOUNTED = LabelValues({}, None, None, "")
 NEED_LABELS = (
     f"images need labels: give known positives with {option('positives')}, a table with a column "
     f"of paths, {option('image')}, and one of labels, or in Python one label per image: "
@@ -83,9 +82,9 @@ class LabeledTable:
 
     table: Table
     label: str | None
-    known: Batch | None = None
+    positives: Batch | None = None
     parts: Sequence[Part] = ()
-    values: LabelValues = UNCOUNTED
+    values: LabelValues = field(default=LabelValues({}, None, None, ""))
     findings: tuple[Finding, ...] = ()
     row: str = "row"  # how people call one
     classes: ReadClasses | None = None
@@ -97,12 +96,12 @@ class LabeledTable:
 
     def resolve(self, counts: Any, positive: Any, negative: Any) -> LabelValues:
         """What the values of the label column mean, from the number of rows that have each."""
-        if self.known is None:
+        if self.positives is None:
             named = f'column "{self.label}"'
             return resolve_labels(counts, positive=positive, negative=negative, name=named)
         n_p, n_u = counts[True], counts[False]
         note = (
-            f"{counted(n_p, 'known positive')} in {self.known.name}, "
+            f"{counted(n_p, 'known positive')} in {self.positives.name}, "
             f"{counted(n_u, f'unlabeled {self.row}')} in {self.table.name}"
         )
         if self.classes is not None:
@@ -113,18 +112,42 @@ class LabeledTable:
     def whole(self) -> Batch:
         """All rows; of two tables, the known positives first."""
         batch = self.table.whole()
-        if self.known is None:
+        if self.positives is None:
             return batch
-        return replace(join([self.known, batch]), name=f"{self.known.name} with {batch.name}")
+        name = f"{self.positives.name} with {batch.name}"
+        return replace(join([self.positives, batch]), name=name)
 
     def labels(self, batch: Batch, rows: Rows, n_p: int | None = None) -> Labels:
         """The labels of all rows; or of some, of which the first `n_p` are known positives."""
-        if self.known is not None:
-            n_p = self.known.rows if n_p is None else n_p
+        if self.positives is not None:
+            n_p = self.positives.rows if n_p is None else n_p
             values = self.resolve({True: n_p, False: batch.rows - n_p}, None, None)
             return positives_first(values, n_p, batch.rows)
         coded = batch.coded(str(self.label))
         return self.resolve(coded.counts(), rows.positive, rows.negative).read(coded)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rest:
+    """What is not in memory, if the rows to learn from are a sample.
+
+    `columns` are the rows that showed which values the columns have, and `places` those of all
+    unlabeled rows that were drawn.
+    """
+
+    source: LabeledTable
+    columns: Batch
+    places: Places
+    seed: int
+
+    def note(self, *, is_counted: bool) -> str:
+        """What every reader of an estimate must know."""
+        n_u, drawn = self.source.values.n_u, self.places.size
+        which = f"{n_u - drawn:,} others" if is_counted else "these rows alone"
+        return (
+            f"trained on {drawn // 2:,} of {n_u:,} unlabeled rows, drawn at random "
+            f"(seed {self.seed}); α is of {which}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,13 +172,17 @@ class PathColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """Rows that are in memory, with their labels, before anything is learned from them."""
+class LoadedRows:
+    """Rows in memory, with their labels, before anything is learned from them.
+
+    `rest` are the rows that stay where they are, if these are a sample.
+    """
 
     opened: LabeledTable
     table: Batch
     labels: Labels
     image: PathColumn | None = None
+    rest: Rest | None = None
 
 
 def refuse_both(rows: Rows) -> None:
@@ -177,14 +204,14 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
         table = open_table(rows.main, sql=read.sql, **written)
         named = str(rows.label)
         return LabeledTable(table.check([named]), named, findings=find_in_files(table.files))
-    known, table = open_pair(rows.positives, rows.main, apart=read.classes, **written)
-    table, shared = leave_out_shared(known, table)
-    findings = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
-    batch, classes = known.whole(), None
+    first, table = open_pair(rows.positives, rows.main, apart=read.classes, **written)
+    table, shared = leave_out_shared(first, table)
+    findings = (*find_shared(shared, first.name), *find_in_files([*first.files, *table.files]))
+    positives, classes = first.whole(), None
     if read.classes is not None:
-        classes = read_classes(batch.frame[read.classes].tolist()).check_labeled()
-        batch = batch.select([name for name in batch.kinds if name != read.classes])
-    return LabeledTable(table, None, batch, findings=findings, classes=classes)
+        classes = read_classes(positives.frame[read.classes].tolist()).check_labeled()
+        positives = positives.select([name for name in positives.kinds if name != read.classes])
+    return LabeledTable(table, None, positives, findings=findings, classes=classes)
 
 
 def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:
@@ -250,7 +277,7 @@ def _refuse_for_nets(request: Request) -> None:
 
 def read_images(
     request: Request, folder: Path | None = None, tell: Callable[[int, int], object] | None = None
-) -> Taken:
+) -> LoadedRows:
     """Read images and their labels; they are decoded into the folder of a run, if there is one.
 
     Colors are read by an encoder, and grey images, which it does not know, by a net, unless the
@@ -269,13 +296,13 @@ def read_images(
     if arrays:
         images, readable, bad = _joined(arrays), np.arange(table.rows), dict[str, str]()
     else:
-        named = _paths(opened, table, name, request)
+        all_paths = _paths(opened, table, name, request)
         place = None if folder is None else folder / IMAGES
-        done = decode_files(named, size=read.image_size, folder=place, tell=tell)
+        decoded = decode_files(all_paths, size=read.image_size, folder=place, tell=tell)
         if read.bad_images == REFUSE:
-            refuse_bad(done.bad, ADVICE)
-        images, readable, bad = done.images, done.readable, done.bad
-        paths = [named[i] for i in readable]
+            refuse_bad(decoded.bad, ADVICE)
+        images, readable, bad = decoded.images, decoded.readable, decoded.bad
+        paths = [all_paths[i] for i in readable]
     labels = _labels(opened, table, readable, bad, rows)
     if images.row_shape[0] == 1 and read.encoder is None:
         encoder = None
@@ -284,7 +311,7 @@ def read_images(
     left = (Finding("bad-images", None, number, words) for number, words in sentences)
     opened = replace(opened, findings=(*opened.findings, *left))
     column = PathColumn(name, images, paths, root, encoder)
-    return Taken(opened, table.take(readable), labels, column)
+    return LoadedRows(opened, table.take(readable), labels, column)
 
 
 def _encoder(name: Any) -> ImageEncoder | GivenEncoder | None:
@@ -310,7 +337,7 @@ def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
     two = [given for given in (rows.positives, rows.main) if given is not None]
     if any(map(_is_array, two)):
         arrays = [Images.of(given) for given in two]
-        names = [[f"image {i + 1}" for i in range(len(one))] for one in arrays]
+        names = [[f"image {i + 1}" for i in range(len(images))] for images in arrays]
     else:
         names = [find_images(given) for given in two]
     if rows.positives is None:
@@ -318,14 +345,14 @@ def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
         return LabeledTable(table, LABEL), arrays
     shared = 0
     if not arrays:
-        taken = set(map(os.path.realpath, names[0]))
-        others = [path for path in names[1] if os.path.realpath(path) not in taken]
+        positive_paths = set(map(os.path.realpath, names[0]))
+        others = [path for path in names[1] if os.path.realpath(path) not in positive_paths]
         shared, names[1] = len(names[1]) - len(others), others
         if not others:
             raise all_shared(_name_of(rows.positives), _name_of(rows.main))
-    known, rest = (_table(*each) for each in zip(names, two, strict=True))
-    findings = find_shared(shared, known.name)
-    return LabeledTable(rest, None, known.whole(), findings=findings, row="image"), arrays
+    positives, table = (_table(*pair) for pair in zip(names, two, strict=True))
+    findings = find_shared(shared, positives.name)
+    return LabeledTable(table, None, positives.whole(), findings=findings, row="image"), arrays
 
 
 def _table(names: Sequence[str], source: Any, labels: Any = None) -> Table:
@@ -354,20 +381,20 @@ def _joined(arrays: Sequence[Images]) -> Images:
         raise InputError("TB134", f"the arrays have images of different shapes: {shapes}.")
     if len(arrays) == 1:
         return arrays[0]
-    keys = np.concatenate([one.keys for one in arrays])
-    pixels = np.concatenate([one.pixels for one in arrays])
+    keys = np.concatenate([images.keys for images in arrays])
+    pixels = np.concatenate([images.pixels for images in arrays])
     return Images(pixels, keys, np.arange(keys.size))
 
 
 def _paths(opened: LabeledTable, table: Batch, column: str, request: Request) -> list[str]:
     """The path of each row, of which those of known positives are first; TB135 if none."""
     check_paths(table, column)
-    n_p = 0 if opened.known is None else opened.known.rows
+    n_p = 0 if opened.positives is None else opened.positives.rows
     values, rows, root = table.frame[column], request.rows, request.read.image_root
     if request.read.image is None:
         return paths_from(values, column, None)
-    known = paths_from(values[:n_p], column, root_of(rows.positives, root)) if n_p else []
-    return [*known, *paths_from(values[n_p:], column, root_of(rows.main, root))]
+    positives = paths_from(values[:n_p], column, root_of(rows.positives, root)) if n_p else []
+    return [*positives, *paths_from(values[n_p:], column, root_of(rows.main, root))]
 
 
 def _labels(
@@ -376,9 +403,10 @@ def _labels(
     """The labels of the rows whose images can be read; TB131 if a side has none."""
     if not readable.size:
         raise InputError("TB131", f"no image can be read. {bad_sentences(bad)[0]}")
-    n_p = 0 if opened.known is None else int((readable < opened.known.rows).sum())
-    if opened.known is not None and n_p in (0, readable.size):
-        two = opened.known.name, opened.table.name
+    positives = opened.positives
+    n_p = 0 if positives is None else int((readable < positives.rows).sum())
+    if positives is not None and n_p in (0, readable.size):
+        two = positives.name, opened.table.name
         lacking, other = two if not n_p else two[::-1]
         raise InputError(
             "TB131",

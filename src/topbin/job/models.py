@@ -1,4 +1,4 @@
-"""Which models a job trains, by which plans, and how long that takes.
+"""Which models a job trains, and by which plans.
 
 A model for text and vectors is linear or boosted trees, whichever separates held-out rows better.
 The AUC of known positives against unlabeled rows orders models as the AUC of the classes does: it
@@ -9,30 +9,29 @@ only if it is clearly better. Otherwise vectors get the mean of both, and tables
 explained get the linear model. The choice is made once, by a short cross-fit of both.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from topbin.core.checks import RowNumbers
 from topbin.core.errors import InputError, option
+from topbin.core.evidence import Evidence
+from topbin.core.formatting import counted
 from topbin.core.options import Labeling
 from topbin.evaluate.metrics import auc_difference, pu_auc
-from topbin.job.doubts import quick_evidence
 from topbin.job.prepare import Prepared
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
-from topbin.learn.crossfit import Plan
+from topbin.learn.crossfit import Plan, RunOptions, crossfit
 from topbin.learn.defaults import (
     FIRST,
     NET_FIRST,
     NET_PRESETS,
     PRESETS,
     coarse,
-    default_model,
     net_plan,
     plan_for,
     text_models,
@@ -42,44 +41,13 @@ from topbin.learn.labeling.propensity import SAREMClassifier, matrix_columns
 from topbin.learn.labeling.subtypes import SubtypesClassifier
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.open_set import OpenSetClassifier
+from topbin.learn.risk import Learner
 
-MOST_ROWS = 12_000  # for the choice
+CHOICE_ROWS = 12_000  # at most, by which a model is chosen
 # On a tie: the model, and by how many standard errors another must be better than its rival. The
 # mean of both is a safe answer, a single model is not (bench/results/choice.md).
 TIES = {"vectors": ("both", 2.0), "explained": ("linear", 1.0)}
 NUMBERS = ("number", "boolean", "date")
-
-
-@dataclass(slots=True)
-class Forecast:
-    """When the careful estimate will be ready.
-
-    At first from what the first estimate took, then from the steps that were run. `kept` steps
-    were there before and took no time.
-    """
-
-    began: float
-    kept: int = 0
-
-    def after_first(self, first: Plan, careful: Plan) -> float | None:
-        """Seconds for the careful plan, the first one being done; from here on steps are timed."""
-        taken, self.began = monotonic() - self.began, monotonic()
-        return None if self.kept else taken * work_of(careful) / work_of(first)
-
-    def after_step(self, done: int, total: int) -> float | None:
-        """Seconds for the steps that are not done."""
-        ran = done - self.kept
-        return (monotonic() - self.began) * (total - done) / ran if ran > 0 else None
-
-
-def work_of(plan: Plan) -> float:
-    """How many fits of all rows a plan is worth; a fit without a fold's rows is worth less.
-
-    >>> work_of(Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2))     # 3 × (3 · ⅔ + 1)
-    9.0
-    """
-    per_round = plan.inner - 1 if plan.inner > 1 else 1
-    return float(plan.repeats * (plan.warm + plan.rounds) * per_round * plan.outer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,10 +75,27 @@ class Choice:
             f"standard error of the difference is {100 * self.error:.1f} %)"
         )
 
-    def add_note_to(self, classifier: Any) -> None:
-        """Add the note to the estimate of a fitted classifier."""
-        estimate = classifier.estimate_
-        classifier.estimate_ = replace(estimate, notes=(*estimate.notes, self.note))
+
+def quick_evidence(
+    data: Prepared,
+    rows: RowNumbers,
+    X: Any,
+    model: Any,
+    *,
+    plan: Plan = FIRST,
+    learner: Learner = PVU,
+    memory: MutableMapping[str, Any] | None = None,
+) -> Evidence:
+    """What a short cross-fit says of some rows, of which the model reads X."""
+    is_p = data.labels.is_positive[rows]
+    fit = crossfit(
+        model, coarse(X, model), is_p, learner, plan=data.folds.plan(plan, data.labels),
+        sample_weight=None if data.weight is None else data.weight[rows],
+        seed=data.request.certainty.seed, new_rows=False,
+        run=RunOptions(n_jobs=data.request.budget.threads, memory=memory),
+        **data.folds.at(rows).arrays,
+    )  # fmt: skip
+    return fit.evidence(is_p)
 
 
 def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | None:
@@ -119,30 +104,28 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
     Large tables are judged by some of their rows, drawn at random. Other ways of labeling take the
     default model.
     """
-    asked = data.request.labeling
-    if asked.subtypes == "correct" or asked.labeled_by or data.classes is not None:
+    labeling = data.request.labeling
+    if labeling.subtypes == "correct" or labeling.labeled_by or data.classes is not None:
         return None
     if not data.encoder.scaled:
         return None
-    rows, seed = np.flatnonzero(~data.labels.is_negative), data.request.certainty.seed
-    if rows.size > MOST_ROWS:
-        rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
+    rows, seed = data.fitted_rows, data.request.certainty.seed
+    if rows.size > CHOICE_ROWS:
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[:CHOICE_ROWS])
     X, plan = data.X[rows], plan_for(PVU, data.X[rows], FIRST)
-    weight = None if data.weight is None else data.weight[rows]
     plain = data.encoder.matrix_columns(lambda feature: feature.kind in NUMBERS)
     small = data.encoder.matrix_columns(lambda feature: feature.kind == "string" and feature.scale)
     models, scores = text_models(data.X, plain, small), {}
     for name in ("linear", "trees"):
-        model, learner = models[name], replace(PVU, name=f"{PVU.name}-{name}")
+        learner = replace(PVU, name=f"{PVU.name}-{name}")
         scores[name] = quick_evidence(
-            data, rows, coarse(X, model), model, plan=plan, learner=learner, weight=weight,
-            memory=memory,
-        ).scores  # fmt: skip
+            data, rows, X, models[name], plan=plan, learner=learner, memory=memory
+        ).scores
     gain = auc_difference(scores["trees"], scores["linear"])
     name, clearly = TIES["vectors" if data.encoder.is_opaque else "explained"]
     if abs(gain.value) > clearly * gain.error:
         name = "trees" if gain.value > 0 else "linear"
-    auc = {each: pu_auc(*own).value for each, own in scores.items()}
+    auc = {each: pu_auc(*both).value for each, both in scores.items()}
     return Choice(name, models[name], auc, gain.error)
 
 
@@ -172,36 +155,43 @@ def classifier_for(data: Prepared, labeling: Labeling) -> Callable[..., TEDnClas
 
 @dataclass(frozen=True, slots=True)
 class Classifiers:
-    """The quick classifier, the careful one, and plans that are worth as much work as each.
+    """The quick classifier, the careful one, and the choice of their model, if there was one.
 
     `steps` is how many events the careful one sends for each of its chains.
     """
 
     quick: PUClassifier
     careful: TEDnClassifier
-    work: tuple[Plan, Plan]
+    choice: Choice | None = None
     steps: int = 1
 
+    def add_note_to(self, fitted: Any) -> None:
+        """Say in the estimate of a fitted classifier which model was chosen, if one was."""
+        if self.choice is not None:
+            notes = (*fitted.estimate_.notes, self.choice.note)
+            fitted.estimate_ = replace(fitted.estimate_, notes=notes)
 
-def make_classifiers(data: Prepared, model: Any, memory: MutableMapping[str, Any]) -> Classifiers:
-    """Both classifiers, with the default model for these rows unless one was chosen."""
-    (quick, plan), asked = _plans(data), data.request
 
-    def over(classifier: Callable[..., Any], plan: Plan, **labels: Any) -> Any:
+def make_classifiers(data: Prepared, memory: MutableMapping[str, Any]) -> Classifiers:
+    """Both classifiers, with the default model for these rows unless another is chosen."""
+    choice = choose_model(data, memory)
+    (quick, plan), request = _plans(data), data.request
+
+    def make(classifier: Callable[..., Any], plan: Plan, **labels: Any) -> Any:
         return classifier(
-            plan=plan, estimator=model, memory=memory, confidence=asked.certainty.confidence,
-            random_state=asked.certainty.seed, n_jobs=asked.budget.threads, **labels,
+            plan=plan, estimator=None if choice is None else choice.model, memory=memory,
+            confidence=request.certainty.confidence, random_state=request.certainty.seed,
+            n_jobs=request.budget.threads, **labels,
         )  # fmt: skip
 
     one_class = {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
-    own = one_class if data.classes is None else {}  # of known classes, no one is positive
-    careful = over(classifier_for(data, asked.labeling), plan, **own)
-    by_epoch = data.by_net and asked.budget.threads in (None, 1)
+    labels = one_class if data.classes is None else {}  # of known classes, no one is positive
+    careful = make(classifier_for(data, request.labeling), plan, **labels)
+    by_epoch = data.by_net and request.budget.threads in (None, 1)
     steps = plan.warm + plan.rounds if by_epoch else 1
-    work = _work(data, quick, plan)
     if data.by_net:
         import_module("topbin.learn.net_fitting")  # now, because forecasts time what follows
-    return Classifiers(over(PvUClassifier, quick, **one_class), careful, work, steps)
+    return Classifiers(make(PvUClassifier, quick, **one_class), careful, choice, steps)
 
 
 def _plans(data: Prepared) -> tuple[Plan, Plan]:
@@ -212,55 +202,38 @@ def _plans(data: Prepared) -> tuple[Plan, Plan]:
     return data.folds.plan(FIRST, data.labels), data.folds.plan(careful, data.labels)
 
 
-def _work(data: Prepared, quick: Plan, careful: Plan) -> tuple[Plan, Plan]:
+def timed_plans(data: Prepared) -> tuple[Plan, Plan]:
     """Plans that are worth as much work as both estimates: of nets none is for new rows."""
+    quick, careful = _plans(data)
     if data.by_net:
         return replace(quick, outer=quick.outer - 1), replace(careful, outer=careful.outer - 1)
     return quick, careful
 
 
-@dataclass(frozen=True, slots=True)
-class StepsDone:
-    """How many steps of each estimate are done; those of the choice of a model are of neither."""
+def steps_of(learner: str, names: Iterable[str]) -> int:
+    """How many of these steps are of a learner; those that chose a model are of none.
 
-    first: int
-    careful: int
-
-
-def steps_done(names: Iterable[str]) -> StepsDone:
-    """The steps that a memory has, by name.
-
-    >>> steps_done(["pvu-0-0", "pvu-linear-0-0", "pvu-trees-0-0", "tedn-0-0", "tedn-0-1"])
-    StepsDone(first=1, careful=2)
+    >>> steps_of("pvu", ["pvu-0-0", "pvu-linear-0-0", "pvu-trees-0-0", "tedn-0-0", "tedn-0-1"])
+    1
     """
-    learners = Counter(name.rsplit("-", 2)[0] for name in names)  # as `chain_name` writes them
-    return StepsDone(learners[PVU.name], learners[TEDN.name])
+    return sum(name.rsplit("-", 2)[0] == learner for name in names)  # as `chain_name` writes them
 
 
-def steps_of_first(data: Prepared) -> int:
-    """How many steps the first estimate has; for tables one of them is for new rows."""
-    return NET_FIRST.outer if data.by_net else FIRST.outer + 1
+def kept_sentence(steps: Sequence[str], *, by_net: bool) -> str:
+    """What a resumed run, of a net or of a table, need not do again.
 
-
-def foresee(data: Prepared) -> float:
-    """Seconds that the fit of these rows will take, from the time that one model takes now.
-
-    What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
-    more per repeat, for new rows. Of a net it is an epoch on some of the rows.
+    >>> done = [f"pvu-0-{k}" for k in range(4)]
+    >>> print(kept_sentence([*done, "tedn-0-0", "tedn-0-1"], by_net=False))
+    the first estimate and 2 steps of the careful one, from before
+    >>> chosen = [f"pvu-{model}-0-{k}" for model in ("linear", "trees") for k in range(4)]
+    >>> print(kept_sentence([*done[:2], *chosen], by_net=False))  # a text: its model comes first
+    a part of the first estimate, from before
     """
-    data.check_enough()
-    X, is_p, (quick, plan) = data.X, data.labels.is_positive, _work(data, *_plans(data))
-    classifier_for(data, data.request.labeling)  # which refuses columns that explain nothing
-    model, share = default_model(X), 1.0
-    if data.by_net:
-        some = np.union1d(np.arange(0, len(X), max(1, len(X) // 500)), np.flatnonzero(is_p)[:10])
-        X, is_p, share = X[some], is_p[some], some.size / len(X)
-        model.set_params(warm=1)
-        model.fit(X[:64], is_p[:64].astype(int))  # the first also loads what it runs on
-    began = monotonic()
-    model.fit(X, is_p.astype(int))
-    more = 1.0
-    if not data.by_net:  # an epoch of a net is followed by the next one, and scores no row
-        model.predict_proba(X)
-        more += 1 / plan.outer
-    return (monotonic() - began) / share * (work_of(quick) + work_of(plan) * more)
+    if not steps:
+        return "nothing: no step was finished on these rows; starting over"
+    # For tables one of the steps is for new rows.
+    if steps_of(PVU.name, steps) < (NET_FIRST.outer if by_net else FIRST.outer + 1):
+        return "a part of the first estimate, from before"
+    careful = steps_of(TEDN.name, steps)
+    also = f" and {counted(careful, 'step')} of the careful one" if careful else ""
+    return f"the first estimate{also}, from before"

@@ -4,13 +4,13 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from topbin.core.checks import Floats
+from topbin.core.checks import Floats, RowNumbers
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.formatting import counted, counted_columns
@@ -37,17 +37,19 @@ from topbin.job.grouping import (
 )
 from topbin.job.labeled import (
     LabeledTable,
+    LoadedRows,
     PathColumn,
-    Taken,
+    Rest,
     has_images,
     open_labeled,
     positives_first,
     read_images,
     refuse_both,
 )
-from topbin.job.sampling import Rest, count_labels, draw
+from topbin.job.sampling import count_labels, draw
 from topbin.learn.open_set import ReadClasses
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
+from topbin.show.screen import Event
 from topbin.store.answer import DataRead, ImageColumn, Sampled
 from topbin.store.sources import file_sums, paths_of
 
@@ -100,19 +102,19 @@ class Prepared:
         """What was asked for, as run.toml has it; rows that are in no file have a name too."""
         rows, names, budget = self.request.rows, self.request.settings(), self.request.budget
         is_array = self.image is not None and self.image.paths is None
-        own_name = ["an array of images" if is_array else self.table.name]
+        nameless = ["an array of images" if is_array else self.table.name]
         if rows.positives is None:
-            own: Any = {"source": names.get("source", own_name)}
+            named: Any = {"source": names.get("source", nameless)}
         else:
-            nameless = own_name if is_array else ["a frame"]
-            own = {"positives": names.get("positives", nameless)}
-            own["unlabeled"] = names.get("unlabeled", own_name)
+            frame = nameless if is_array else ["a frame"]
+            named = {"positives": names.get("positives", frame)}
+            named["unlabeled"] = names.get("unlabeled", nameless)
         read = self.request.read
         if callable(read.encoder):
             read = replace(read, encoder=GivenEncoder(read.encoder).given)
         if "engine" not in names:  # an object of Python, which no file can hold
             budget = replace(budget, sample=budget.rows)
-        return replace(self.request, rows=replace(rows, **own), read=read, budget=budget)
+        return replace(self.request, rows=replace(rows, **named), read=read, budget=budget)
 
     @property
     def sources(self) -> list[str]:
@@ -137,6 +139,11 @@ class Prepared:
     def unlabeled_rows(self) -> Any:
         """Positions of the unlabeled rows in the table."""
         return np.flatnonzero(self.labels.is_unlabeled)
+
+    @property
+    def fitted_rows(self) -> RowNumbers:
+        """Positions of the rows that take part in a fit: all but known negatives."""
+        return np.flatnonzero(~self.labels.is_negative)
 
     @property
     def n_u(self) -> int:
@@ -201,11 +208,11 @@ class Prepared:
         notes = estimate.notes
         if self.rest is not None and estimate.n_u == self.labels.n_u:
             notes = (*notes, self.rest.note(is_counted=False))
-        alarms, own = estimate.alarms, (*self.alarms, *more)
-        if any(alarm.bias == "down" for alarm in own):
+        alarms, of_rows = estimate.alarms, (*self.alarms, *more)
+        if any(alarm.bias == "down" for alarm in of_rows):
             # The scores cannot be taken at their word, so they do not say which way α is off.
             alarms = tuple(replace(alarm, bias="either") for alarm in alarms)
-        alarms = (*alarms, *own, *methods_disagree(estimate, others))
+        alarms = (*alarms, *of_rows, *methods_disagree(estimate, others))
         return replace(estimate, alarms=alarms, notes=notes)
 
     @cached_property
@@ -246,9 +253,9 @@ class Prepared:
 def prepare(
     request: Request,
     *,
-    engine: Engine | None = None,
+    engine: Engine = Local(),
     folder: Path | None = None,
-    tell: Callable[[str, int, int], object] | None = None,
+    tell: Callable[[Event], object] = lambda _: None,
 ) -> Prepared:
     """Read what a request names, whole or a sample of it, and encode its rows.
 
@@ -259,45 +266,36 @@ def prepare(
     rows, read = request.rows, request.read
     refuse_same(rows)
     if has_images(request):
-        decode = None if tell is None else partial(tell, "decode")
-        taken = read_images(request, folder, decode)
-        if taken.image is not None and taken.image.encoder is None:
-            return _for_net(taken, taken.image, request)
-        encode = None if tell is None else partial(tell, "encode")
-        return _encoded(taken, request, tell=encode)
+        loaded = read_images(request, folder, lambda *at: tell(Event("decode", *at)))
+        if loaded.image is not None and loaded.image.encoder is None:
+            return _for_net(loaded, loaded.image, request)
+        return _encoded(loaded, request, lambda *at: tell(Event("encode", *at)))
     _check_label(rows)
     rows = replace(rows, source=as_column(rows.main), unlabeled=None,
                    positives=as_column(rows.positives))  # fmt: skip
-    opened = open_labeled(rows, read)
-    table, labels, rest = _taken(opened, request, engine or Local())
+    loaded = _loaded(open_labeled(rows, read), request, engine)
     if read.embeddings is not None:
-        table = _with_vectors(table, request)
-    return _encoded(Taken(opened, table, labels), request, rest)
+        loaded = replace(loaded, table=_with_vectors(loaded.table, request))
+    return _encoded(loaded, request)
 
 
 def _encoded(
-    taken: Taken,
-    request: Request,
-    rest: Rest | None = None,
-    tell: Callable[[int, int], object] | None = None,
+    loaded: LoadedRows, request: Request, tell: Callable[[int, int], object] | None = None
 ) -> Prepared:
     """Rows as what models read, with what was noticed about them."""
-    opened, table, labels, image = taken.opened, taken.table, taken.labels, taken.image
+    opened, table, labels = loaded.opened, loaded.table, loaded.labels
     rows, read, label = request.rows, request.read, opened.label
     id = rows.id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
     folds = read_fold_groups(table, label, rows.group, read.time)
     for name in read.by:
-        read_groups(table, label, name)  # which refuses what makes no groups, before any work
-    columns = _columns(taken, read, in_memory=rest is None, tell=tell)
+        read_groups(table, label, name)  # which refuses what forms no groups, before any work
+    columns = _columns(loaded, read, tell)
     weights = None if read.weight is None else _weights(columns, read.weight)
-    own = label, id, read.weight, rows.group, read.time
-    left = [*(name for name in own if name in table.kinds), *rows.drop]
-    # For a sample, categories and words are learned from other rows. A category that comes from a
-    # row of the sample would be known there and new everywhere else, and a model would notice.
-    shown = columns if rest is None else rest.columns
-    features = _features(shown, opened, image, left, request)
+    named = label, id, read.weight, rows.group, read.time
+    left_out = [*(name for name in named if name in table.kinds), *rows.drop]
+    features = _features(loaded, columns, left_out, request)
     X = features.encode(columns)
     odd = [f for f in features.features if f.mark and table.kinds[f.name] == "string"]
     noticed = tuple(odd_cells(columns[f.name], f.mark, in_doubt=not read.decimal) for f in odd)
@@ -305,7 +303,7 @@ def _encoded(
     others = [name for name in table.kinds if name not in (label, id, *read.text)]
     findings, alarms = _notice(columns, X, labels, features, others, folds)
     findings = (*opened.findings, *noticed, *findings)
-    known = opened.classes
+    classes = opened.classes
     return Prepared(
         table=table,
         labels=labels,
@@ -316,33 +314,33 @@ def _encoded(
         label=label,
         id=id,
         alarms=alarms,
-        rest=rest,
+        rest=loaded.rest,
         dates=opened.table.date_lines,
         decimals=opened.table.decimal_lines,
         weight=weights,
         folds=folds,
-        image=image,
-        classes=None if known is None else known.with_unlabeled(labels.n_u),
+        image=loaded.image,
+        classes=None if classes is None else classes.with_unlabeled(labels.n_u),
     )
 
 
-def _columns(
-    taken: Taken, read: Read, *, in_memory: bool, tell: Callable[[int, int], object] | None
-) -> Columns:
+def _columns(loaded: LoadedRows, read: Read, tell: Callable[[int, int], object] | None) -> Columns:
     """The columns; of images and of what a function reads, vectors."""
-    image = taken.image
+    image = loaded.image
     if image is not None and image.encoder is not None:
         vectors = image.encoder.vectors(image.images, image.paths, tell)
-        return with_vectors(taken.table, {image.name: vectors})
-    columns = Columns(taken.table)
-    return _by_function(columns, read, in_memory=in_memory) if callable(read.encoder) else columns
+        return with_vectors(loaded.table, {image.name: vectors})
+    columns = Columns(loaded.table)
+    if not callable(read.encoder):
+        return columns
+    return _by_function(columns, read, in_memory=loaded.rest is None)
 
 
-def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
+def _for_net(loaded: LoadedRows, image: PathColumn, request: Request) -> Prepared:
     """Pixels as they are; a net reads nothing else."""
-    opened, table, labels = taken.opened, taken.table, taken.labels
-    own = (image.name, opened.label, request.rows.id)
-    dropped = tuple(Dropped(n, NOT_READ.format(n)) for n in table.kinds if n not in own)
+    opened, table, labels = loaded.opened, loaded.table, loaded.labels
+    named = (image.name, opened.label, request.rows.id)
+    dropped = tuple(Dropped(n, NOT_READ.format(n)) for n in table.kinds if n not in named)
     feature = Feature(name=image.name, kind="image", shape=image.images.row_shape)
     keys = image.images.row_keys
     twins = equal_keys(keys[labels.is_positive], keys[labels.is_unlabeled], [keys[:, None]])
@@ -361,10 +359,8 @@ def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
     )
 
 
-def _taken(
-    opened: LabeledTable, request: Request, engine: Engine
-) -> tuple[Batch, Labels, Rest | None]:
-    """The rows that come into memory, their labels, and the others, if some stay where they are."""
+def _loaded(opened: LabeledTable, request: Request, engine: Engine) -> LoadedRows:
+    """The rows that come into memory: all, or a sample if there are many more."""
     rows, sample, seed = request.rows, request.budget.rows, request.certainty.seed
     if sample is not None:
         counts = count_labels(engine, opened, rows.positive, rows.negative)
@@ -375,36 +371,39 @@ def _taken(
             table = replace(drawn.table, name=f"the sample of {files}")
             labels = positives_first(counts.values, drawn.positives.rows, table.rows)
             columns = replace(drawn.columns, name=table.name)
-            return table, labels, Rest(counts, columns, drawn.places, seed)
+            rest = Rest(counts, columns, drawn.places, seed)
+            return LoadedRows(opened, table, labels, rest=rest)
     table = opened.whole()
-    return table, opened.labels(table, rows), None
+    return LoadedRows(opened, table, opened.labels(table, rows))
 
 
 def _features(
-    shown: Columns | Batch,
-    opened: LabeledTable,
-    image: PathColumn | None,
-    left: list[str],
-    request: Request,
+    loaded: LoadedRows, columns: Columns, left_out: list[str], request: Request
 ) -> Features:
     """The encoder, fitted, with how dates and numbers of its columns are written."""
+    image, table = loaded.image, loaded.opened.table
+    # For a sample, categories and words are learned from other rows. A category that comes from a
+    # row of the sample would be known there and new everywhere else, and a model would notice.
+    rows = columns if loaded.rest is None else loaded.rest.columns
     given, by = request.read.encoder, None if image is None else image.encoder
     is_read = by is not None or callable(given)  # to vectors, before this
     reader = None if given is None or is_read else os.path.abspath(given)
     text = [] if by is None and is_read else list(request.read.text)
-    others = set(opened.table.decimals.values())
-    decimal = request.read.decimal or (others.pop() if len(others) == 1 else None)
-    features = fit_features(shown, exclude=left, text=text, encoder=reader, decimal=decimal)
+    marks = set(table.decimals.values())
+    decimal = request.read.decimal or (marks.pop() if len(marks) == 1 else None)
+    features = fit_features(rows, exclude=left_out, text=text, encoder=reader, decimal=decimal)
     features, about = features.by_name(), dict[str, Any]()  # of columns read to vectors before
     if image is not None and by is not None:
         shape = image.images.row_shape
         about[image.name] = {"encoder": by.given, "digest": by.digest, "shape": shape}
     elif is_read:
         about = {name: {"encoder": GivenEncoder(given).given} for name in request.read.text}
-    own = tuple(replace(f, **about.get(f.name, {})) for f in features.features)
-    orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
-    marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
-    return replace(features, features=own, dates=orders, decimals=marks)
+    return replace(
+        features,
+        features=tuple(replace(f, **about.get(f.name, {})) for f in features.features),
+        dates={c: order for c, order in table.dates.items() if c in features.columns},
+        decimals={c: mark for c, mark in table.decimals.items() if c in features.columns},
+    )
 
 
 def _by_function(columns: Columns, read: Read, *, in_memory: bool) -> Columns:
@@ -452,10 +451,10 @@ def _notice(
     twins = equal_keys(keys[is_p], keys[is_u], [X])
     findings = [finding for finding in in_columns if finding.code not in DROPPED_ANYWAY]
     repeated = twins.repeated
-    if repeated and folds.together is not None:
-        one = folds.without_copies(keys)
-        keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
-        repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
+    if repeated and folds.row_groups is not None:
+        single = folds.without_copies(keys)
+        keys_p, keys_u = keys[single[is_p[single]]], keys[single[is_u[single]]]
+        repeated = equal_keys(keys_p, keys_u, [X[single]]).repeated
     alarms = (*shared_rows(twins), *repeated_rows(repeated))
     if folds.group is not None:
         alarms = (*_leaks(findings), *alarms, *split_copies(X, labels, folds))
@@ -506,8 +505,8 @@ def refuse_same(rows: Rows) -> None:
         raise InputError(
             "TB139",
             f"the known positives and the unlabeled rows are the same{named}. Name the known "
-            f"positives with {option('positives')}, and beside them rows that may be positive or "
-            "not.",
+            f"positives with {option('positives')}, and, separately, rows that may or may not be "
+            "positive.",
         )
 
 
@@ -515,12 +514,12 @@ def _weights(columns: Columns, weight: str) -> Floats:
     """The weights of the rows, or TB012 with the first row that has none, or a bad one."""
     check_columns([weight], list(columns.table.kinds), columns.table.name)
     column = columns[weight]
-    known = column.kind in ("number", "boolean")
-    values = column.numbers if known else np.full(1, np.nan)
+    is_numeric = column.kind in ("number", "boolean")
+    values = column.numbers if is_numeric else np.full(1, np.nan)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size or not values.any():
         rule = f'the weights in "{weight}" must be numbers from 0 on, and not all 0'
-        if known and bad.size:
+        if is_numeric and bad.size:
             first = values[bad[0]]
             rule += f"; row {bad[0] + 1:,} has {'none' if np.isnan(first) else f'{first:g}'}"
         raise InputError("TB012", f"{rule}.")
@@ -533,8 +532,8 @@ def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
         raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
     if label is not None:
         return
-    known = ids[labels.is_positive].dropna()
-    shared = int(ids[labels.is_unlabeled].isin(known).sum())
+    positive_ids = ids[labels.is_positive].dropna()
+    shared = int(ids[labels.is_unlabeled].isin(positive_ids).sum())
     if shared:
         raise InputError(
             "TB116",

@@ -22,11 +22,11 @@ from topbin.evaluate.audit.scored import Scored
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict, verdict_of
+from topbin.job.by_group import by_column
 from topbin.job.candidates import RankedRows, likely, order, ranked
-from topbin.job.doubts import alarms_of, is_in_vain
-from topbin.job.grouping import by_column
 from topbin.job.prepare import Prepared
-from topbin.job.sampling import Best
+from topbin.job.remedy import alarms_of, leaves_alpha_near_zero
+from topbin.job.score_rest import Best
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import (
     Explanation,
@@ -90,14 +90,10 @@ class Result:
         return self.data.request
 
     @property
-    def in_vain(self) -> Remedy | None:
-        """The remedy, if α is near 0 with it all the same, so that it answers nothing."""
-        return self.found_remedy if is_in_vain(self.found_remedy, self.data.alarms) else None
-
-    @property
     def remedy(self) -> Remedy | None:
-        """The remedy that was found, unless it is in vain."""
-        return None if self.in_vain is not None else self.found_remedy
+        """The remedy that was found, unless α is near 0 with it too, so that it answers nothing."""
+        answers_nothing = leaves_alpha_near_zero(self.found_remedy, self.data.alarms)
+        return None if answers_nothing else self.found_remedy
 
     @cached_property
     def estimate(self) -> AlphaEstimate:
@@ -106,11 +102,11 @@ class Result:
         if not hasattr(self.classifier, "labeling_"):  # with it, labels need not be random
             tested = self.labeling or self.random_labels
             more += tested.alarms() if isinstance(tested, Subtypes | ScarTest) else ()
-        own = self.classifier.estimate_
-        if self.in_vain is not None:
-            note = f"{self.in_vain.sentence}, so other columns leak the label too, or none does"
-            own = replace(own, notes=(*own.notes, note))
-        return self.data.with_alarms(own, self.methods, more)
+        estimate, remedy = self.classifier.estimate_, self.found_remedy
+        if remedy is not None and leaves_alpha_near_zero(remedy, self.data.alarms):
+            note = f"{remedy.sentence}, so either other columns leak the label too, or none does"
+            estimate = replace(estimate, notes=(*estimate.notes, note))
+        return self.data.with_alarms(estimate, self.methods, more)
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -122,8 +118,8 @@ class Result:
             return None
         scored = None
         if self.best is None:
-            own = self.evidence.scores
-            scored = Scored(*own, *map(self._probability_map, own))
+            scores = self.evidence.scores
+            scored = Scored(*scores, *map(self._probability_map, scores))
         return verdict_of(self.estimate, self.data.n_u, scored, remedy=self.remedy)
 
     @property
@@ -191,7 +187,7 @@ class Result:
         return listed, np.where(places[nearest] == listed.places, unlabeled[nearest], -1)
 
     @cached_property
-    def known(self) -> KnownPositives | None:
+    def known_positives(self) -> KnownPositives | None:
         """Known positives that rows are compared with, by name; None if models read no vectors.
 
         Nor if labels are known classes.
@@ -203,9 +199,9 @@ class Result:
         return KnownPositives.of(_names(data, where), vectors, data.request.certainty.seed)
 
     def _nearest(self, rows: Batch, where: RowNumbers) -> Neighbors:
-        if self.known is None:
+        if self.known_positives is None:
             return ()
-        return self.known.nearest(self.data.encoder.vectors(self._matrix(rows, where)))
+        return self.known_positives.nearest(self.data.encoder.vectors(self._matrix(rows, where)))
 
     def _matrix(self, rows: Batch, where: RowNumbers) -> Any:
         if bool((where >= 0).all()):  # in memory
@@ -213,8 +209,7 @@ class Result:
         return self.data.encoder.encode(rows.select(self.data.encoder.columns))
 
     def _explained(self, rows: Batch, where: RowNumbers) -> Explanation:
-        known = np.flatnonzero(~self.data.labels.is_negative)  # the rows that took part
-        places = np.where(where < 0, -1, np.searchsorted(known, where))
+        places = np.where(where < 0, -1, np.searchsorted(self.data.fitted_rows, where))
         frame = rows.select(self.data.encoder.columns).frame
         X = self._matrix(rows, where)
         return explain_held_out(self.chains, places, X, self.data.encoder, frame)
@@ -250,8 +245,8 @@ class Result:
         """
         frame = self.listed(n, min_precision=min_precision, why=why)
         places = frame.pop("row").to_numpy() - 1
-        own = getattr(self.request.rows.main, "index", None)
-        return frame.set_axis(own[places] if isinstance(own, pd.Index) else places)
+        index = getattr(self.request.rows.main, "index", None)
+        return frame.set_axis(index[places] if isinstance(index, pd.Index) else places)
 
     def listed(
         self, n: int | None = None, *, min_precision: float | None = None, why: bool = False
@@ -277,14 +272,14 @@ class Result:
         Text, yes/no values and up to ten numbers are groups as they are; other numbers, and dates,
         are cut into quarters. The column need not be a feature.
         """
-        return by_column(self, column)
+        return by_column(self.data, column, self.evidence, self.estimate, self.chains)
 
     @property
     def scorer(self) -> Scorer:
         """What scores new rows, as `topbin.load(run)` does once the result is saved."""
         given = self.request.read.encoder
         function = given if callable(given) else None
-        return Scorer(self.classifier, self.data.encoder, self.known, function)
+        return Scorer(self.classifier, self.data.encoder, self.known_positives, function)
 
     def score(self, frame: Any, *, embeddings: Any = None) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
@@ -315,14 +310,14 @@ class Result:
         """
         est = self.estimate
         points = sorted((other.alpha, other.method) for other in self.methods)
-        said = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
+        readings = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
         most = 1.0 if est.interval is None else est.interval[1] + 1 / est.n_u
         word = "methods agree"
         if any(alarm.code == "methods-disagree" for alarm in est.alarms):
             word = "methods disagree"
         elif points and points[-1][0] > most:
             word = "methods that err upward are higher"
-        return f"{word}: {said}"
+        return f"{word}: {readings}"
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""
@@ -399,8 +394,8 @@ class Result:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
         early = ", stopped early" if self.stopped else ""
-        asked = self.request
-        made = f"{model}, preset {asked.budget.preset}, seed {asked.certainty.seed}{early}"
+        preset, seed = self.request.budget.preset, self.request.certainty.seed
+        made = f"{model}, preset {preset}, seed {seed}{early}"
         return (
             f"<{type(self).__name__}: {est.in_short} of {est.n_u:,} unlabeled rows, "
             f"{counted(len(est.alarms), 'alarm')}; {made}; see .summary()>"
@@ -423,7 +418,7 @@ def _names(data: Prepared, where: Any) -> list[str]:
     if data.image is not None:
         return [str(path) for path in rows.frame[data.image.name]]
     if data.id is not None:
-        names = [str(one) for one in rows.frame[data.id]]
+        names = list(map(str, rows.frame[data.id]))
     elif data.label is None:  # in a source of their own
         names = [f"known positive {i + 1}" for i in range(rows.rows)]
     else:

@@ -5,7 +5,6 @@ depends on (model, version, input file and row groups). So a file of that name i
 nothing else has to be kept in order to go on after a kill.
 """
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import topbin
 from topbin.core.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
+from topbin.core.hashing import sha256_of
 from topbin.core.optional import require
 from topbin.core.options import Read
 from topbin.data.batch import Batch, Part
@@ -50,7 +50,7 @@ EXPECTED = 'Score a folder of images, image files, or a table with paths in a co
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoreSummary:
     """What was written: rows and files in all, how many files were there before, and notes."""
 
     rows: int
@@ -69,7 +69,7 @@ def score_table(
     force: bool = False,
     why: bool = False,
     tell: Callable[[str], object],
-) -> Scored:
+) -> ScoreSummary:
     """Score files or images with the model of a run into one table, a batch at a time.
 
     So memory does not grow with the input. `tell` hears how the files are read, before any row is.
@@ -96,7 +96,7 @@ def score_table(
 
     rows = write_table(output, scored(), force=force)
     notes = (*bad_sentences(bad), *coverage.doubts())
-    return Scored(rows, notes=notes, row="image" if of_images else "row")
+    return ScoreSummary(rows, notes=notes, row="image" if of_images else "row")
 
 
 def _batches(
@@ -160,8 +160,8 @@ def _refuse_folders(source: Sequence[str], column: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """What every part needs; it is sent to each worker once."""
+class PartScorer:
+    """Scores the parts of the input into files of a folder; it is sent to each worker once."""
 
     scorer: Scorer
     folder: Path
@@ -174,7 +174,7 @@ class Job:
         input_file = part.path, *stamp(part.path), part.groups
         made_of = self.key, *input_file, *sorted(part.ways.items()), *root
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
-        return self.folder / f"{name}-{_hash(repr(made_of))[:12]}.parquet"
+        return self.folder / f"{name}-{sha256_of(repr(made_of))[:12]}.parquet"
 
     def score(self, batch: Batch, types: Types, path: str) -> tuple[Any, ColumnCoverage]:
         """The batch as Arrow rows with two columns more, and what its columns told the model."""
@@ -196,7 +196,7 @@ def score_files(
     read: Read = Read(),
     force: bool = False,
     skip_bad: bool = False,
-) -> Scored:
+) -> ScoreSummary:
     """Score files with the model of a run into a folder of parquet files.
 
     Each part of the input becomes one file: a run of row groups of a parquet file, or a whole file
@@ -211,22 +211,23 @@ def score_files(
         table = _opened(source, scorer.encoder, read, skip_bad)
         parts = table.placed_parts()
     root = None if read.image_root is None else os.path.abspath(read.image_root)
-    job = Job(scorer, _folder(output, table), key, root)
-    targets = {part: job.target(part) for part in parts}
-    with write_errors(job.folder):
-        job.folder.mkdir(parents=True, exist_ok=True)
-    with lock(job.folder), threadpool_limits(limits=1):
-        _make_room(job.folder, set(targets.values()), force=force)
+    folder = _folder(output, table)
+    shared = PartScorer(scorer, folder, key, root)
+    targets = {part: shared.target(part) for part in parts}
+    with write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with lock(folder), threadpool_limits(limits=1):
+        _make_room(folder, set(targets.values()), force=force)
         todo = [part for part in parts if not targets[part].exists()]
-        done = total_of(engine, write_part, todo, job) if todo else Outcome(ColumnCoverage(0))
+        done = total_of(engine, write_part, todo, shared) if todo else Outcome(ColumnCoverage(0))
         with advising_to_skip(skip_bad):
             bad = _settle(done, targets, skip_bad) | table.bad.keys()
-        write_text(job.folder / DONE, "", force=True)
+        write_text(folder / DONE, "", force=True)
     scored = [part for part in parts if part.path not in bad]
     rows = sum(part.count() for part in scored)
     notes = (*skipped(bad), *table.date_lines, *table.decimal_lines)
     doubts = () if done.value is None else done.value.doubts()
-    return Scored(rows, len(scored), len(parts) - len(todo), (*notes, *doubts))
+    return ScoreSummary(rows, len(scored), len(parts) - len(todo), (*notes, *doubts))
 
 
 def _opened(source: SourceLike, encoder: Features, read: Read, skip_bad: bool) -> Table:
@@ -242,9 +243,9 @@ def _opened(source: SourceLike, encoder: Features, read: Read, skip_bad: bool) -
     return table
 
 
-def write_part(job: Job, part: Part) -> ColumnCoverage:
+def write_part(scorer: PartScorer, part: Part) -> ColumnCoverage:
     """Write the scores of one part to its file; return what its columns told the model."""
-    target = job.target(part)
+    target = scorer.target(part)
     if target.exists():
         return ColumnCoverage(part.count())  # by a worker that was given up on but finished later
     writer, coverage = None, ColumnCoverage(0)
@@ -252,7 +253,7 @@ def write_part(job: Job, part: Part) -> ColumnCoverage:
     with new_file(target, force=True) as half:
         try:
             for batch in part.batches():
-                scored, new = job.score(batch, part.types, part.path)
+                scored, new = scorer.score(batch, part.types, part.path)
                 coverage += new
                 writer = writer or parquet.ParquetWriter(half, scored.schema)
                 writer.write_batch(scored)
@@ -265,11 +266,7 @@ def write_part(job: Job, part: Part) -> ColumnCoverage:
 def _key(run: Path) -> str:
     """What tells the model from others."""
     sums = (run / MODEL / SUMS).read_text("ascii")  # just read, so it is there
-    return _hash(f"{topbin.__version__}\n{sums}")
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_of(f"{topbin.__version__}\n{sums}")
 
 
 def _folder(output: str | os.PathLike[str], table: Table) -> Path:

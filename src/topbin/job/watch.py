@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +25,7 @@ from topbin.core.atomic import lock, read_file, remove_parts, write_errors, writ
 from topbin.core.checks import Floats, check_fraction
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
+from topbin.core.hashing import sha256_of
 from topbin.core.labels import Mask, means_positive, spells
 from topbin.core.options import CONFIDENCE, RISK, Read, Request, Rows
 from topbin.data.batch import Batch, Part
@@ -75,9 +75,12 @@ class WatchState:
     periods: tuple[Period, ...] = ()
     schema: str = SCHEMA
 
+    def __post_init__(self) -> None:
+        Every(self.every)  # refuses what is no length of a period (TB008)
+
     @property
     def period(self) -> Every:
-        """How long a period is, and how periods follow one another; TB008 if it is no length."""
+        """How long a period is, and how periods follow one another."""
         return Every(self.every)
 
 
@@ -102,7 +105,7 @@ class Watch:
     @property
     def alarms(self) -> tuple[Watched, ...]:
         """The new periods that raise an alarm."""
-        return tuple(one for one in self.periods if one.alarm and one.start in self.new)
+        return tuple(p for p in self.periods if p.alarm and p.start in self.new)
 
     @property
     def assumes(self) -> str:
@@ -115,7 +118,7 @@ class Watch:
 
     def lines(self) -> list[str]:
         """The new periods as text."""
-        sentences = [one.sentence for one in self.periods if one.start in self.new]
+        sentences = [period.sentence for period in self.periods if period.start in self.new]
         return [*sentences, *(f"note: {note}" for note in self.notes), self.assumes]
 
     def summary(self) -> str:
@@ -128,7 +131,7 @@ class Watch:
 
     def frame(self) -> Any:
         """One row per period, as a pandas table."""
-        return pd.DataFrame([plain(one) for one in self.periods])
+        return pd.DataFrame([plain(period) for period in self.periods])
 
 
 def watch(
@@ -173,39 +176,38 @@ def watch(
     Watch
         `periods`, `alarms`, `summary()`, `frame()`.
     """
-    scorer, known, key = _scorer(run, read.encoder)
-    asked = WatchState(
+    scorer, labels, key = _scorer(run, read.encoder)
+    state = WatchState(
         run=key, time=time, every=str(every), risk=check_fraction(risk, "risk"),
         confidence=check_fraction(confidence, "confidence"),
     )  # fmt: skip
-    asked.period  # noqa: B018  (which refuses what is no length)
     if scorer.encoder.image is not None or not scorer.model.evidence_.has_scores:
         raise InputError("TB161", "topbin watch reads runs of tables, and this is another kind.")
-    whole = _whole(scorer.model)
+    fit_scores = _fit_scores(scorer.model)
     scorer = scorer.lean()
 
-    def added(state: WatchState) -> Watch:
-        counter = PeriodCounter(scorer, whole.cuts, state, known)
-        return _added(counter, whole, source, read, engine)
+    def with_new_rows(state: WatchState) -> Watch:
+        counter = PeriodCounter(scorer, fit_scores.cuts, state, labels)
+        return _count_new_rows(counter, fit_scores, source, read, engine)
 
     if output is None:
-        return added(asked)
+        return with_new_rows(state)
     folder = Path(output)
-    with _made(folder), lock(folder):
-        state = read_watch(folder, asked, whole)
+    with _new_folder(folder), lock(folder):
+        state = read_watch(folder, state, fit_scores)
         if state.periods:
-            _write(folder, Watch(state, whole))  # which a kill may have prevented
-        done = added(state)
+            _write(folder, Watch(state, fit_scores))  # which a kill may have prevented
+        watched = with_new_rows(state)
         if not isinstance(run, Result) and (doubt := fitted_rows_note(Path(run), paths_of(source))):
-            done = replace(done, notes=(*done.notes, doubt))
-        state_text = json.dumps(plain(done.state), ensure_ascii=False)
+            watched = replace(watched, notes=(*watched.notes, doubt))
+        state_text = json.dumps(plain(watched.state), ensure_ascii=False)
         write_text(folder / STATE, f"{state_text}\n", force=True)
-        _write(folder, done)
-    return done
+        _write(folder, watched)
+    return watched
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
+def _new_folder(folder: Path) -> Iterator[None]:
     """The folder, which is there afterwards only if all went well, or if it was before."""
     is_new = not folder.exists()
     with write_errors(folder):
@@ -231,10 +233,10 @@ def _scorer(run: Any, encoder: Any) -> tuple[Scorer, "KnownLabels", str]:
         scorer = read_scorer(Path(run), encoder=encoder)
         made_of = read_file(Path(run) / RESULT, TEXT_BYTES)
         about, negative = read_result(run).data, read_asked(run).rows.negative
-    return scorer, KnownLabels(about.label, about.positive, negative), sha256(made_of).hexdigest()
+    return scorer, KnownLabels(about.label, about.positive, negative), sha256_of(made_of)
 
 
-def _whole(model: Any) -> Whole:
+def _fit_scores(model: Any) -> Whole:
     """The scores of the fit, as probabilities of the model that scores new rows."""
     if hasattr(model, "novel_"):
         raise InputError(
@@ -254,7 +256,7 @@ def read_watch(folder: Path, new: WatchState, whole: Whole) -> WatchState:
     if not os.path.lexists(folder / STATE):
         for path in (folder / LINES, folder / PAGE):
             if os.path.lexists(path):
-                what = f'"{path}" is there already, and no watch was begun in this folder.'
+                what = f'"{path}" exists already, but this folder holds no watch.'
                 raise InputError("TB104", f"{what} Choose another one.")
         return new
     remove_parts(folder)
@@ -265,9 +267,9 @@ def read_watch(folder: Path, new: WatchState, whole: Whole) -> WatchState:
     for name in ("schema", "run", "time", "every", "risk", "confidence"):
         was, now = getattr(state, name), getattr(new, name)
         if was != now:
-            seen = "another run, or this one before an audit"
-            seen = seen if name == "run" else f"{name} {was!r}, not {now!r}"
-            raise InputError("TB161", f'"{folder}" watches {seen}. Choose another folder.')
+            watched = "another run, or this one before an audit"
+            watched = watched if name == "run" else f"{name} {was!r}, not {now!r}"
+            raise InputError("TB161", f'"{folder}" watches {watched}. Choose another folder.')
     if not _is_sound(state, whole.cuts.size + 1):
         raise InputError("TB161", f'"{folder / STATE}" contradicts itself; it is damaged.')
     return state
@@ -277,13 +279,13 @@ def _is_sound(state: WatchState, bins: int) -> bool:
     """Whether periods follow one another, and their counts are of the same bins and columns."""
     width, columns = len(QUARTERS) + 2, len(state.columns)
     return (
-        state.period.follow_one_another([one.start for one in state.periods])
+        state.period.follow_one_another([p.start for p in state.periods])
         and len(state.cuts) == columns
-        and all(len(one) <= len(QUARTERS) and sorted(one) == [*one] for one in state.cuts)
-        and all(one.total <= UNITS * one.rows and len(one.bins) == bins for one in state.periods)
-        and all(sum(one.bins) == one.rows >= one.known + one.negative for one in state.periods)
-        and all({len(c) for c in one.columns} <= {width} for one in state.periods)
-        and {len(one.columns) for one in state.periods} <= {columns}
+        and all(len(cuts) <= len(QUARTERS) and sorted(cuts) == [*cuts] for cuts in state.cuts)
+        and all(p.total <= UNITS * p.rows and len(p.bins) == bins for p in state.periods)
+        and all(sum(p.bins) == p.rows >= p.known + p.negative for p in state.periods)
+        and all({len(c) for c in p.columns} <= {width} for p in state.periods)
+        and {len(p.columns) for p in state.periods} <= {columns}
     )
 
 
@@ -308,7 +310,7 @@ class KnownLabels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowHashes:
-    """RowHashes of rows, in which copies are counted; parts add.
+    """Hashes of rows; parts add.
 
     If there are too many, those below 2⁶⁴/2^`halved` stand for all of them.
     """
@@ -355,41 +357,43 @@ class PeriodCounter:
         """The score below which rows are most likely negative, whatever α is."""
         return float(self.cuts[0]) if self.cuts.size else 1.0
 
-    def over(self, batch: Batch) -> PeriodCounts:
+    def count(self, batch: Batch) -> PeriodCounts:
         """Score the rows of a batch and count them by period."""
         rated, labels = self.scorer.rate(batch), self.labels.of(batch)
         starts = _starts(batch, self.state)
         hashed = [name for name, kind in batch.kinds.items() if kind in HASHED]
         hashes = pd.util.hash_pandas_object(batch.frame[hashed], index=False).to_numpy()
         periods = Sums()
-        for start, own in pd.Series(np.arange(batch.rows)).groupby(starts):
-            periods[str(start)] = self.period(str(start), rated, own.to_numpy(), labels)
+        for start, numbers in pd.Series(np.arange(batch.rows)).groupby(starts):
+            periods[str(start)] = self.period(str(start), rated, numbers.to_numpy(), labels)
         return PeriodCounts(periods, RowHashes(hashes))
 
     def period(self, start: str, rated: Rated, numbers: Any, labels: tuple[Mask, Mask]) -> Period:
-        """What is kept of some rows of a batch."""
+        """The counts of some rows of a batch, by their numbers."""
         known, negative = (int(which[numbers].sum()) for which in labels)
         f = rated.columns[PROBABILITY][numbers]
-        seen = ScoreSums.of(f, self.cuts)
+        sums = ScoreSums.of(f, self.cuts)
         columns: tuple[tuple[int, ...], ...] = ()
         if self.state.columns:
-            places = _watched(self.scorer, self.state)
+            places = _matrix_places(self.scorer, self.state)
             X = np.asarray(rated.X[numbers][f < self.low], np.float64)[:, places]
             columns = tuple(
                 _column_counts(X[:, j], np.asarray(cuts)) for j, cuts in enumerate(self.state.cuts)
             )
-        return Period(start, seen.rows, seen.total, seen.bins, columns, known, negative)
+        return Period(start, sums.rows, sums.total, sums.bins, columns, known, negative)
 
 
-def _count_part(shared: PeriodCounter, part: Part) -> PeriodCounts:
+def _count_part(counter: PeriodCounter, part: Part) -> PeriodCounts:
     nothing = PeriodCounts(Sums(), RowHashes(np.zeros(0, np.uint64)))
-    return sum(map(shared.over, part.batches()), nothing)
+    return sum(map(counter.count, part.batches()), nothing)
 
 
-def _added(counter: PeriodCounter, whole: Whole, source: Any, read: Read, engine: Any) -> Watch:
+def _count_new_rows(
+    counter: PeriodCounter, fit_scores: Whole, source: Any, read: Read, engine: Any
+) -> Watch:
     """The watch with the periods of new rows; TB161 if some were recorded before."""
     state = counter.state
-    sums = tuple(one.sum for one in file_sums(Request(rows=Rows(source=source))) if one.sum)
+    sums = tuple(file.sum for file in file_sums(Request(rows=Rows(source=source))) if file.sum)
     if again := set(sums) & set(state.files):
         words = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
         raise InputError("TB161", f"{words}. Nothing was added now. {AGAIN}")
@@ -403,27 +407,27 @@ def _added(counter: PeriodCounter, whole: Whole, source: Any, read: Read, engine
     with engine_of(engine) as opened, threadpool_limits(1 if len(parts) > 1 else None):
         counts: PeriodCounts = total(opened, _count_part, parts, replace(counter, state=state))
     every = state.period
-    new = sorted(counts.periods.values(), key=lambda one: every.number(one.start))
+    new = sorted(counts.periods.values(), key=lambda period: every.number(period.start))
     _refuse_late(state, every, new)
     periods = every.filled((*state.periods, *new))
     state = replace(state, periods=periods, files=(*state.files, *sums))
     about = "about " if counts.hashes.halved else ""
     note = f"copies of rows: {about}{counts.hashes.copies:,}; each of them counts"
     notes = (note,) if counts.hashes.copies else ()
-    return Watch(state, whole, frozenset(counts.periods), notes)
+    return Watch(state, fit_scores, frozenset(counts.periods), notes)
 
 
 def _refuse_late(state: WatchState, every: Every, new: Sequence[Period]) -> None:
     """TB161 for rows of periods that are recorded, or before them."""
-    last = max((every.number(one.start) for one in state.periods), default=-np.inf)
-    late = [one for one in new if every.number(one.start) <= last]
+    last = max((every.number(period.start) for period in state.periods), default=-np.inf)
+    late = [period for period in new if every.number(period.start) <= last]
     if late:
         more = f" and {len(late) - 3:,} more" if len(late) > 3 else ""
         raise InputError(
             "TB161",
-            f"{counted(sum(one.rows for one in late))} are of periods up to "
+            f"{counted(sum(period.rows for period in late))} are of periods up to "
             f"{state.periods[-1].start}, which are recorded already: "
-            f"{', '.join(one.start for one in late[:3])}{more}. Nothing was added. {AGAIN}",
+            f"{', '.join(period.start for period in late[:3])}{more}. Nothing was added. {AGAIN}",
         )
 
 
@@ -434,7 +438,7 @@ def _column_counts(values: Floats, cuts: Floats) -> tuple[int, ...]:
     return (*map(int, bins), int(gone.sum()))
 
 
-def _watched(scorer: Scorer, state: WatchState) -> list[int]:
+def _matrix_places(scorer: Scorer, state: WatchState) -> list[int]:
     """The places in the matrix of the columns that are watched; TB161 if one is not there."""
     places = {name: i for i, name in enumerate(scorer.encoder.names)}
     if unknown := set(state.columns) - set(places):
@@ -449,15 +453,15 @@ def _with_cuts(counter: PeriodCounter, batch: Batch) -> WatchState:
     The time itself always moves, so that columns made of it are left out.
     """
     state, encoder = counter.state, counter.scorer.encoder
-    own = [name for f in encoder.features if f.name != state.time
-           for name in f.names(scaled=encoder.scaled)]  # fmt: skip
+    names = [name for f in encoder.features if f.name != state.time
+             for name in f.names(scaled=encoder.scaled)]  # fmt: skip
     rated = counter.scorer.rate(batch.take(slice(FIRST_ROWS)))
-    if issparse(rated.X) or len(own) > MOST_COLUMNS:
+    if issparse(rated.X) or len(names) > MOST_COLUMNS:
         return state
     low = rated.columns[PROBABILITY] < counter.low
     X = np.asarray(rated.X, np.float64)[low if low.any() else slice(None)]
-    watched = replace(state, columns=tuple(own))
-    X = X[:, _watched(counter.scorer, watched)]
+    watched = replace(state, columns=tuple(names))
+    X = X[:, _matrix_places(counter.scorer, watched)]
     cuts = tuple(
         tuple(map(float, np.unique(np.quantile(x[~np.isnan(x)], QUARTERS))))
         if (~np.isnan(x)).any() else () for x in X.T
@@ -475,13 +479,13 @@ def _starts(batch: Batch, state: WatchState) -> Any:
             "it belongs to no period. Fill it in, or leave the row out.",
         )
     if is_date != every.is_of_dates:
-        held = "dates: give day, week or month" if is_date else "numbers: give a number"
-        raise InputError("TB008", f'{option("every")} does not fit: "{state.time}" holds {held}.')
+        kind = "dates: give day, week or month" if is_date else "numbers: give a number"
+        raise InputError("TB008", f'{option("every")} does not fit: "{state.time}" holds {kind}.')
     return every.starts(when)
 
 
-def _write(folder: Path, done: Watch) -> None:
-    lines = (json.dumps(plain(one), ensure_ascii=False) for one in done.periods)
-    page = watch_page(done.periods, done.assumes, done.state.confidence)
+def _write(folder: Path, watched: Watch) -> None:
+    lines = (json.dumps(plain(period), ensure_ascii=False) for period in watched.periods)
+    page = watch_page(watched.periods, watched.assumes, watched.state.confidence)
     write_text(folder / LINES, "\n".join(lines) + "\n", force=True)
     write_text(folder / PAGE, page, force=True)

@@ -18,7 +18,6 @@ give any probability, so load models only from people whom you trust to be right
 """
 
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -39,6 +38,7 @@ import topbin
 from topbin.core.atomic import LIMIT, PathLike, new_folder, read_file
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.formatting import line
+from topbin.core.hashing import sha256_of
 from topbin.core.optional import require
 from topbin.store.safe.lists import FACES, VALUES
 from topbin.store.safe.packing import Attachments, is_own, name_of, pack, refused, unpack
@@ -95,7 +95,7 @@ def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = Fal
     with new_folder(folder, force=force) as part:
         for name, content in contents.items():
             (part / name).write_bytes(content)
-        sums = [f"{hashlib.sha256(c).hexdigest()}  {name}\n" for name, c in contents.items()]
+        sums = [f"{sha256_of(content)}  {name}\n" for name, content in contents.items()]
         (part / SUMS).write_text("".join(sums), encoding="ascii")
 
 
@@ -314,7 +314,7 @@ def _verified(folder: Path) -> dict[str, bytes]:
             said = f"names a file that does not belong to a model: {entry!r}."
             raise _damaged(folder / SUMS, said)
         contents[name] = _read(folder, name)
-        if hashlib.sha256(contents[name]).hexdigest() != digest:
+        if sha256_of(contents[name]) != digest:
             raise _damaged(
                 folder / name,
                 "is not as it was saved: it was cut short or changed. "

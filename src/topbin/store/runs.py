@@ -4,7 +4,6 @@ A run holds the folder's lock while it works. Events are appended and flushed on
 that was killed can be read up to its last whole line; result.json is an `Answer`.
 """
 
-import hashlib
 import json
 import os
 import shlex
@@ -36,6 +35,7 @@ from topbin.core.atomic import (
     write_text,
 )
 from topbin.core.errors import InputError, MissingExtra, option
+from topbin.core.hashing import sha256_of
 from topbin.core.options import Request, options, read_request
 from topbin.data.features import Features
 from topbin.learn.explain import KnownPositives
@@ -164,7 +164,7 @@ def write_result(folder: Path, answer: Answer) -> None:
 
 
 def _sum_of(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(to_json(content).encode()).hexdigest()
+    return sha256_of(to_json(content))
 
 
 class StoredKnown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -169,7 +169,7 @@ def _read_again(run: StoredRun) -> Prepared:
 
 def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, list[Any]]:
     """Held-out scores of known positives and unlabeled rows, and the models of all folds."""
-    took_part = np.flatnonzero(~data.labels.is_negative)
+    took_part = data.fitted_rows
     is_p, X = data.labels.is_positive[took_part], data.X[took_part]
     estimator = default_model(X)
     X = coarse(X, estimator)
@@ -190,9 +190,9 @@ def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, li
 
 
 def _folds(data: Prepared, is_p: Any, took_part: Any) -> Any:
-    if data.folds.together is None:
+    if data.folds.row_groups is None:
         return KFold(FOLDS, shuffle=True, random_state=0).split(is_p)
-    return folds_of(is_p, FOLDS, 0, together=data.folds.together.at(took_part))
+    return folds_of(is_p, FOLDS, 0, together=data.folds.row_groups.at(took_part))
 
 
 def _write(run: StoredRun, data: Prepared, model: Any, best: Any, probability: Any) -> None:
