@@ -26,7 +26,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from topbin.cli.options import TITLES
+from topbin.cli.verb import TITLES
 from topbin.core.options import Option, options
 from topbin.store.answer import Answer
 

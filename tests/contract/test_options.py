@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from coded import fails
 from make_api import answer_schema, options_page, settings_schema
 
-from topbin.cli.options import given, request_options
-from topbin.cli.verb import Verb
+from topbin.cli.verb import Verb, given, request_options
 from topbin.core import InputError
 from topbin.core.options import PLACES, Preset, Read, opt, options, read_request, settle
 from topbin.data.formats.written import ISO, ORDERS

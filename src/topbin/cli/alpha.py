@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from topbin.cli import verb
-from topbin.cli.options import engine_from, engine_options, given, request_options
+from topbin.cli.verb import engine_from, engine_options, given, request_options
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted, visible
 from topbin.core.options import DEFAULT_METHOD, Request, read_request

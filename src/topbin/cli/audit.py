@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from topbin.cli import verb
-from topbin.cli.options import again_options, named_again
+from topbin.cli.verb import again_options, named_again
 from topbin.core.formatting import line
 from topbin.core.options import Request
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topbin.cli import verb
-from topbin.cli.options import engine_from, engine_options, given, request_options
+from topbin.cli.verb import engine_from, engine_options, given, request_options
 from topbin.core.atomic import read_file
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted, figure, line

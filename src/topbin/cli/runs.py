@@ -8,7 +8,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from topbin.cli import verb
-from topbin.cli.options import again_options, named_again
+from topbin.cli.verb import again_options, named_again
 from topbin.core.formatting import counted
 
 COMPLETE = "_TOPBIN_COMPLETE"  # the variable in which the shell asks

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from topbin.cli import verb
-from topbin.cli.options import engine_from, engine_options, given, request_options
+from topbin.cli.verb import engine_from, engine_options, given, request_options
 from topbin.core.formatting import counted
 from topbin.core.optional import keep_freed_memory
 from topbin.core.options import CONFIDENCE, RISK, Read

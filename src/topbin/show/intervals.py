@@ -11,7 +11,7 @@ from topbin.core.errors import InputError
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import GAMMAS, Conclusion, Sensitivity, sensitivity
 from topbin.evaluate.watch import Watched
-from topbin.show.display import BOUND, CHOSEN, POSITIVE, UNLABELED, Display
+from topbin.show.scores import BOUND, CHOSEN, POSITIVE, UNLABELED, Display
 from topbin.store.answer import EpochRecord
 
 NAMES = 8  # labels on an axis

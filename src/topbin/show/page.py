@@ -16,10 +16,9 @@ from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
 from topbin.evaluate.watch import Watched
-from topbin.show.display import Display
 from topbin.show.intervals import ByDisplay, GammaDisplay, HistoryDisplay, WatchDisplay
 from topbin.show.rows import Picture
-from topbin.show.scores import PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
+from topbin.show.scores import Display, PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
 from topbin.store.answer import Answer
 
 WIDTH = 5.0  # inches

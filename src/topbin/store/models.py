@@ -11,7 +11,7 @@ Files are read only if SHA256SUMS names them and they are one of these; anything
 the folder is never opened. Links out of the folder, pipes and devices are refused.
 
 The sums show damage, not forgery: whoever changes a file can write its sum again. Three things
-protect against forgery. Only the types of `topbin.store.safe.lists` are ever built. No value can
+protect against forgery. Only the types of `topbin.store.safe` are ever built. No value can
 take the place of a method. Trees, boosters, sparse arrays and nearest neighbors are checked, so
 that compiled code stays inside its arrays. What a model says is not verified: a forged model can
 give any probability, so load models only from people whom you trust to be right.
@@ -40,7 +40,7 @@ from topbin.core.errors import InputError, TopbinError
 from topbin.core.formatting import line
 from topbin.core.hashing import sha256_of
 from topbin.core.optional import require
-from topbin.store.safe.lists import FACES, VALUES
+from topbin.store.safe import FACES, VALUES
 from topbin.store.safe.packing import Attachments, is_own, name_of, pack, refused, unpack
 
 FORMAT = 2

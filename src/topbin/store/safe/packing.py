@@ -1,6 +1,6 @@
 """Fitted objects as JSON, with arrays, texts of boosters and weights of nets beside it.
 
-A type that `topbin.store.safe.lists` does not name is refused by name, in saving and in loading. An
+A type that `topbin.store.safe` does not name is refused by name, in saving and in loading. An
 object of scikit-learn is stored as its name and its attributes, and built from them again.
 """
 
@@ -25,8 +25,7 @@ from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.learn.learners import PVU
-from topbin.store.safe import boosters
-from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
+from topbin.store.safe import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES, boosters
 from topbin.store.safe.trees import ForgedModel, build_tree, check_model, require_that
 
 Fields = dict[str, Any]  # by name, as values or as JSON
@@ -94,7 +93,7 @@ def refused(names: str) -> InputError:
         "TB111",
         f"not on the list of types that are safe to store: {names}. Nothing was done. "
         "Use LightGBM, XGBoost, CatBoost, a net or one of the scikit-learn models that "
-        "topbin.store.safe.lists names. Or save the model with its own library, and give "
+        "topbin.store.safe names. Or save the model with its own library, and give "
         "topbin its scores of held-out rows: topbin.estimate_alpha(scores_p, scores_u).",
     )
 
