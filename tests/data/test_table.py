@@ -434,3 +434,13 @@ def test_any_frame_is_a_table_or_a_coded_error(frame):
         assert table.frame.shape == (3, len(frame))
         again = Batch.from_frame(table.frame)  # what was settled once stays as it is
         assert again.hash() == table.hash() or "other" in table.kinds.values()
+
+
+def test_a_column_that_only_one_of_two_tables_has_can_be_left_out():
+    known, rest = pd.DataFrame({"x": [1], "note": ["a"]}), pd.DataFrame({"x": [2], "extra": [3]})
+    with fails("TB106", "leave out what only one of them has: drop=['extra', 'note']"):
+        open_pair(known, rest)
+    two = open_pair(known, rest, drop=["note", "extra"])
+    assert [list(table.types) for table in two] == [["x"], ["x"]]
+    with fails("TB103", "nope"):
+        open_pair(known, rest, drop=["note", "extra", "nope"])

@@ -28,6 +28,7 @@ CONTENT: dict[Kind, str] = {  # as messages say what a column holds
     "vector": "vectors", "blank": "no values", "other": "lists, bytes or mixed values",
 }  # fmt: skip
 SHOWN = 8
+EQUAL = "Make them equal."
 ONE_TEXT = (
     "If it is one text, name the folder that holds it: in a folder, each .txt file is read as one "
     "text."
@@ -105,7 +106,9 @@ def check_names(where: str, names: Iterable[str]) -> None:
         seen[name.casefold()] = name
 
 
-def merge_types(tables: Sequence[tuple[str, Types]], needed: Chosen = None) -> Types:
+def merge_types(
+    tables: Sequence[tuple[str, Types]], needed: Chosen = None, *, advice: str = EQUAL
+) -> Types:
     """One type per column for several tables, or TB106 with the columns that do not match.
 
     With `needed`, only these columns must match; of the others a table may lack some, and columns
@@ -119,26 +122,28 @@ def merge_types(tables: Sequence[tuple[str, Types]], needed: Chosen = None) -> T
     (first, types), *others = tables
     merged = dict(types)
     for name, types in others:
-        _check_same_columns(first, merged, name, types, needed)
+        _check_same_columns(first, merged, name, types, needed, advice)
         for column, type_ in types.items():
             before = merged.get(column, type_)
             both = _wider(before, type_)
             if both is None and (needed is None or column in needed):
                 held = [f"{CONTENT[kind_of(one)]} ({one})" for one in (before, type_)]
-                difference = f"holds {held[0]} in {first} and {held[1]} in {name}. Make them equal."
+                difference = f"holds {held[0]} in {first} and {held[1]} in {name}. {EQUAL}"
                 raise InputError("TB106", f'column "{shortened(column)}" {difference}')
             merged[column] = both or "VARCHAR"
     return merged
 
 
-def _check_same_columns(first: str, a: Types, second: str, b: Types, needed: Chosen) -> None:
+def _check_same_columns(
+    first: str, a: Types, second: str, b: Types, needed: Chosen, advice: str
+) -> None:
     wanted = a.keys() | b.keys() if needed is None else set(needed)
     lacking = ((second, a.keys() - b.keys()), (first, b.keys() - a.keys()))
     gaps = [(name, sorted(columns & wanted)) for name, columns in lacking]
     missing = "; ".join(f"{name} has no {quoted(columns)}" for name, columns in gaps if columns)
     if missing:
         single = next((name for name in (first, second) if name.lower().endswith('.txt"')), "")
-        way = f"{single} was read as a table. {ONE_TEXT}" if single else "Make them equal."
+        way = f"{single} was read as a table. {ONE_TEXT}" if single else advice
         raise InputError("TB106", f"the tables have different columns: {missing}. {way}")
 
 

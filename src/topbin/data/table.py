@@ -7,7 +7,7 @@ array with one vector per row, in the order of the rows.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
@@ -218,11 +218,13 @@ def open_pair(
     partitions: bool = False,
     decimal: Given = None,
     apart: str | None = None,
+    drop: Collection[str] = (),
 ) -> tuple[Table, Table]:
     """Open known positives and unlabeled rows, to be read as the same columns and types.
 
     TB106 if their columns differ, other than in order. The column `apart` comes last among those of
-    the known rows, and is not read of the others.
+    the known rows, and is not read of the others. Of the columns to `drop`, those that only one of
+    them has are not read.
 
     >>> import pandas as pd
     >>> two = open_pair(pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [3], "x": [4]}))
@@ -232,8 +234,13 @@ def open_pair(
     opened = [_opened(source, partitions=partitions) for source in (positives, unlabeled)]
     p, u = _agreed(opened, dates, decimal)
     last = {} if apart is None else {apart: p.check([apart]).types[apart]}
-    shared = [{name: type_ for name, type_ in t.types.items() if name != apart} for t in (p, u)]
-    types = merge_types([(p.name, shared[0]), (u.name, shared[1])])
+    u.check([name for name in drop if name not in p.types])
+    of_one = p.types.keys() ^ u.types.keys()
+    unread = {apart, *of_one.intersection(drop)}
+    shared = [{name: t.types[name] for name in t.types if name not in unread} for t in (p, u)]
+    less = option("drop", sorted(of_one - unread))
+    advice = f"Make them equal, or leave out what only one of them has: {less}."
+    types = merge_types([(p.name, shared[0]), (u.name, shared[1])], advice=advice)
     return p.read_as(types | last), u.read_as(types)
 
 

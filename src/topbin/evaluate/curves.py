@@ -299,7 +299,10 @@ def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) 
     drawn, *drawn_at = (np.full(ranked.size, alpha) for alpha in (estimate.alpha, *ends))
     every = Share(np.ones(ranked.size), known.n)
     random = precision_of_best(drawn, (drawn_at[0], drawn_at[1]), every, level, worth=worth)
-    return replace(best, low=np.minimum(best.value, np.maximum(best.low, random.low)))
+    low = np.minimum(best.value, np.maximum(best.low, random.low))
+    # And no more than there are among all rows.
+    most = ends[1] * estimate.n_u / np.arange(1, ranked.size + 1)
+    return replace(best, low=low, high=np.maximum(best.value, np.minimum(best.high, most)))
 
 
 def what_to_expect(

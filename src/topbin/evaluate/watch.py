@@ -106,8 +106,9 @@ class Watched:
         if self.alarm == "rows":
             which = f" ({', '.join(self.columns[:3])})" if self.columns else ""
             return (
-                f"{line}; ALARM: the rows have moved since {self.since}{which}; the model no "
-                "longer fits, so α cannot be read from it"
+                f"{self.start}: α is unknown ({rows}); ALARM: the rows have moved since "
+                f"{self.since}{which}; the model no longer fits, so its α of {figure(self.alpha)} "
+                "says nothing"
             )
         return line
 

@@ -74,7 +74,9 @@ class RankedRows:
         """The n best rows; without a number, as many as is usual."""
         rows = min(n or self._usual_rows(), self.scores.size)
         why = highest(rows)
-        if n is None and rows < USUAL_ROWS:
+        if n is None and rows <= FEWEST_ROWS:
+            why += ", the fewest that are listed"
+        elif n is None and rows < USUAL_ROWS:
             why += f", as many as can be {'novel' if self.novel else 'positive'}"
         return self.top(rows, why)
 

@@ -212,6 +212,7 @@ class StoredRun:
 def write_report(folder: str | Path) -> Path:
     """Write report.html again from what the run left, with an audit that came later."""
     path = Path(folder)
+    read_result(path)  # before a folder that is no run gets a lock
     with lock(path, wait=WAIT):
         run = StoredRun.open(path)
         write_text(path / REPORT, report_of(run, run.answer), force=True)

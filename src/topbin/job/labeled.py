@@ -204,7 +204,9 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
         table = open_table(rows.main, sql=read.sql, **written)
         named = str(rows.label)
         return LabeledTable(table.check([named]), named, findings=find_in_files(table.files))
-    first, table = open_pair(rows.positives, rows.main, apart=read.classes, **written)
+    first, table = open_pair(
+        rows.positives, rows.main, apart=read.classes, drop=rows.drop, **written
+    )
     table, shared = leave_out_shared(first, table)
     findings = (*find_shared(shared, first.name), *find_in_files([*first.files, *table.files]))
     positives, classes = first.whole(), None

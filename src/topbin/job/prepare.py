@@ -13,7 +13,7 @@ import numpy as np
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.formatting import counted, counted_columns
+from topbin.core.formatting import counted, counted_columns, listed
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.core.options import Read, Request, Rows
@@ -293,8 +293,11 @@ def _encoded(
         read_groups(table, label, name)  # which refuses what forms no groups, before any work
     columns = _columns(loaded, read, tell)
     weights = None if read.weight is None else _weights(columns, read.weight)
-    named = label, id, read.weight, rows.group, read.time
-    left_out = [*(name for name in named if name in table.kinds), *rows.drop]
+    named: list[Any] = [label, id, read.weight, rows.group, read.time]
+    # Of two tables, one may lack what is left out.
+    named += rows.drop if opened.positives is not None else ()
+    left_out = [name for name in named if name in table.kinds]
+    left_out += rows.drop if opened.positives is None else ()
     features = _features(loaded, columns, left_out, request)
     X = features.encode(columns)
     odd = [f for f in features.features if f.mark and table.kinds[f.name] == "string"]
@@ -533,11 +536,13 @@ def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
     if label is not None:
         return
     positive_ids = ids[labels.is_positive].dropna()
-    shared = int(ids[labels.is_unlabeled].isin(positive_ids).sum())
-    if shared:
+    unlabeled_ids = ids[labels.is_unlabeled]
+    shared = unlabeled_ids[unlabeled_ids.isin(positive_ids)]
+    if len(shared):
+        has, it = ("has", "it") if len(shared) == 1 else ("have", "them")
         raise InputError(
             "TB116",
-            f"{counted(shared, 'unlabeled row')} {'has' if shared == 1 else 'have'} the "
-            f'"{id}" of a known positive. Remove {"it" if shared == 1 else "them"} from the '
+            f"{counted(len(shared), 'unlabeled row')} {has} the "
+            f'"{id}" of a known positive ({listed(set(map(str, shared)))}). Remove {it} from the '
             "unlabeled file: a row that is known positive is not unlabeled.",
         )
