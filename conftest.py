@@ -5,7 +5,6 @@ from importlib.util import find_spec
 import pytest
 
 TORCH_ROOMS = [
-    "src/topbin/store/safe/nets.py",
     *(
         f"src/topbin/learn/{name}.py"
         for name in (

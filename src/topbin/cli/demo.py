@@ -3,28 +3,22 @@
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import matplotlib
-import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 
 from topbin.cli import verb
-from topbin.core import AlphaEstimate
-from topbin.core.atomic import new_file
-from topbin.job.fit import fit
-from topbin.learn.classifiers import AlphaEstimator
-from topbin.mpe import METHODS, estimate_alpha
-from topbin.show import ScoreDisplay, TopBinDisplay
+
+if TYPE_CHECKING:
+    from topbin.core import AlphaEstimate
 
 
 @dataclass(frozen=True)
 class Timed:
     """What a method says, and the seconds that it took."""
 
-    estimate: AlphaEstimate
+    estimate: "AlphaEstimate"
     seconds: float
 
     @property
@@ -77,6 +71,8 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
       topbin demo
       topbin demo --data digits --seed 7 --json
     """
+    from topbin.job.fit import fit
+
     chosen = DATA[data]
     frame, truth = hide_labels(seed, chosen)
     show = verb.screen(as_json)
@@ -102,6 +98,7 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
 
 def hide_labels(seed: int, chosen: Bundled) -> tuple[Any, float]:
     """A table in which some positives are marked, and the share hidden among the rest."""
+    import numpy as np
     from sklearn import datasets
 
     frame = getattr(datasets, chosen.load)(as_frame=True).frame
@@ -112,8 +109,11 @@ def hide_labels(seed: int, chosen: Bundled) -> tuple[Any, float]:
     return frame, float(np.mean(positive[frame[chosen.label] == 0]))
 
 
-def every_method(X: NDArray[Any], s: NDArray[Any]) -> list[Timed]:
+def every_method(X: Any, s: Any) -> list[Timed]:
     """Every registered method on the same rows; two cross-fits serve all that read scores."""
+    from topbin.learn.classifiers import AlphaEstimator
+    from topbin.mpe import METHODS, estimate_alpha
+
     ranked, probable = AlphaEstimator().fit(X, s), AlphaEstimator("elkan_noto").fit(X, s)
     rows = []
     for name, method in METHODS.items():
@@ -150,6 +150,11 @@ def as_table(rows: list[Timed], truth: float) -> Table:
 
 def save_pictures(classifier: Any, output: Path) -> list[Path]:
     """Both pictures, as files."""
+    import matplotlib
+
+    from topbin.core.atomic import new_file
+    from topbin.show import ScoreDisplay, TopBinDisplay
+
     matplotlib.use("Agg")
     both = TopBinDisplay.from_estimator(classifier), ScoreDisplay.from_estimator(classifier)
     paths = [output / "top_bin.png", output / "scores.png"]

@@ -2,8 +2,8 @@
 
 A field of these values is at the same time a parameter in Python, an option of the command, an
 entry of run.toml, a property of its JSON schema, a row of the reference page, and the check of a
-folder that came from somebody else. To add an option, add a field: `option_of` and everything that
-reads options then know it.
+folder that came from somebody else. To add an option, add a field: `options` and everything that
+reads them then know it.
 """
 
 import os

@@ -1,6 +1,5 @@
 """Which unlabeled rows are listed, best first: how many of them, and what to expect of them."""
 
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -20,7 +19,6 @@ from topbin.store.answer import Candidates
 
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
 USUAL_ROWS, FEWEST_ROWS = 100, 10  # that are listed if nobody says how many
-EXPLANATION = re.compile(r"(reason|nearest)_\d_*")
 
 
 def order(scores: Scores, n: int | None = None, *, novel: bool = False) -> RowNumbers:
@@ -136,14 +134,3 @@ def ranked(frame: Any, numbers: Any, probability: Any, id: str | None) -> Any:
     return in_front(
         frame, {"rank": np.arange(1, len(frame) + 1), "row": numbers, "probability": probability}
     )
-
-
-def is_explanation(name: str) -> bool:
-    """Whether a column of candidates.csv says why a row is listed, or which positives are near it.
-
-    A table that has a column of that name makes ours end in underscores.
-
-    >>> [is_explanation(name) for name in ("reason_1", "reason_1_", "nearest_3", "reason_for")]
-    [True, True, True, False]
-    """
-    return EXPLANATION.fullmatch(name) is not None

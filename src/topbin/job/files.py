@@ -21,9 +21,10 @@ from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import in_front, write_table
 from topbin.evaluate.audit.scored import Scored
-from topbin.job.candidates import RankedRows, highest, is_explanation, likely, order, ranked
+from topbin.job.candidates import RankedRows, highest, likely, order, ranked
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import Result
+from topbin.learn.explain import is_explanation
 from topbin.show.page import page
 from topbin.show.rows import gallery_of, shown_rows
 from topbin.store.answer import Answer, Candidates

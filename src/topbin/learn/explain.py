@@ -409,6 +409,26 @@ def nearest_columns(near: Neighbors) -> dict[str, list[str]]:
     return _columns("nearest", near, NEAREST) if near else {}
 
 
+def is_explanation(column: object, *, begins: str = "(reason|nearest)") -> bool:
+    """Whether a column says why a row is listed, or which positives are near it.
+
+    A table that has a column of that name makes ours end in underscores.
+
+    >>> [is_explanation(name) for name in ("reason_1", "reason_1_", "nearest_3", "reason_for")]
+    [True, True, True, False]
+    """
+    return re.fullmatch(rf"{begins}_\d+_*", str(column)) is not None
+
+
+def is_nearest(column: object) -> bool:
+    """Whether a column names known positives that rows resemble.
+
+    >>> is_nearest("nearest_1"), is_nearest("nearest_town")
+    (True, False)
+    """
+    return is_explanation(column, begins="nearest")
+
+
 def _columns(name: str, rows: Sequence[Sequence[object]], most: int) -> dict[str, list[str]]:
     """The k-th item of each row as column k, blank where a row has fewer."""
     return {

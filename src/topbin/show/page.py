@@ -16,6 +16,7 @@ from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
 from topbin.evaluate.watch import Watched
+from topbin.learn.explain import is_explanation, is_nearest
 from topbin.show.intervals import ByDisplay, GammaDisplay, HistoryDisplay, WatchDisplay
 from topbin.show.rows import Picture
 from topbin.show.scores import Display, PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
@@ -126,8 +127,9 @@ def _environment() -> Environment:
     made.globals |= {
         "figure": figure, "percent": percent, "counted": counted, "sentence": sentence,
         "low_to_high": low_to_high, "verdict_words": verdict_words, "direction": DIRECTION,
-        "no_alarms": NO_ALARMS, "gamma_means": MEANS,
+        "no_alarms": NO_ALARMS, "gamma_means": MEANS, "is_explanation": is_explanation,
     }  # fmt: skip
+    made.tests["nearest"] = is_nearest
     return made
 
 

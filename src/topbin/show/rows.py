@@ -23,6 +23,7 @@ from topbin.core.optional import require
 from topbin.data.images import Images
 from topbin.data.images.cache import open_stored
 from topbin.data.images.decode import BadImage, decode_content, quiet_pillow, read_bytes
+from topbin.learn.explain import is_explanation, is_nearest
 from topbin.store.answer import Answer
 from topbin.store.runs import IMAGES
 
@@ -31,7 +32,6 @@ PASSAGE = 160  # letters of a text; its beginning, which every encoder reads
 SHOWN = 25
 LONG, EXCERPT = 60, 140  # letters of a text, and of the part that the report shows
 FOR = re.compile(r"= … (.+) … \(\+")  # a reason that speaks for the row
-WHY = "reason_", "nearest_"  # how the columns begin that say something about a candidate
 SIDE = 128  # pixels, in the report
 SMALL = 64  # of what a row resembles, beside it
 LARGE = 640  # on the review page
@@ -115,7 +115,7 @@ def _address(picture: Any) -> str:
 
 def shown_rows(frame: Any) -> list[dict[str, str]]:
     """The first rows and columns as people read them, and the reasons."""
-    why = [name for name in frame.columns if str(name).startswith(WHY)]
+    why = [name for name in frame.columns if is_explanation(name)]
     cells = [name for name in frame.columns[:12] if name not in why]
     rows = frame[[*cells, *why]].head(SHOWN).astype(object)
     rows = rows.where(rows.notna(), "")
@@ -177,7 +177,7 @@ def gallery_of(folder: Path, answer: Answer, rows: Any) -> list[Picture]:
         return []
     pictures, column = open_pictures(folder, image.root or ""), image.column
     first = rows.head(SHOWN)
-    near = [name for name in rows.columns if str(name).startswith("nearest_")]
+    near = [name for name in rows.columns if is_nearest(name)]
     beside = [[str(path) for path in row if path] for row in first[near].fillna("").to_numpy()]
     shown = zip(first["rank"], first["probability"], first[column], beside, strict=True)
     return [

@@ -33,8 +33,8 @@ from topbin.job.audits.answers import (
     write_answers,
 )
 from topbin.job.audits.judge import judge_audit
-from topbin.job.candidates import is_explanation
 from topbin.job.files import StoredRun, read_numbered
+from topbin.learn.explain import is_explanation, is_nearest
 from topbin.show.rows import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
 from topbin.store.runs import CANDIDATES, WAIT, read_asked, read_result
@@ -120,7 +120,7 @@ class Review:
         """A row with its columns, why it is a candidate, and its answer so far."""
         cells: list[Cell] = [{"name": name, "text": text} for name, text in self._cells(number)]
         ours = [cell for cell in cells if self.draw is None and _is_ours(cell["name"])]
-        near = [cell for cell in ours if cell["name"].startswith("nearest")]
+        near = [cell for cell in ours if is_nearest(cell["name"])]
         why = [cell for cell in ours if cell not in near]
         return {
             "row": number,
