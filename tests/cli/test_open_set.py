@@ -44,8 +44,9 @@ def folder(tmp_path_factory):
 
 
 def exactly(path):
-    """To the last bit, as topbin reads it; pandas before 3 reads so only if asked."""
-    return pd.read_csv(path, float_precision="round_trip")
+    """To the last bit, as topbin reads it and Python does; pandas before 3 has a faster way."""
+    places = dict.fromkeys(("east", "north"), float)
+    return pd.read_csv(path, converters=places)
 
 
 def run(*words):
