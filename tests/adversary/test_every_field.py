@@ -253,16 +253,15 @@ def is_new(said, known, within):
 
 def keep_models(monkeypatch):
     """Load each model once: it stays as it is, and loading is most of the time."""
-    known, load = {}, models.load
+    known, build = {}, models.OpenedModel.model
 
-    def once(folder, **given):
-        key = str(folder)
+    def once(opened, *given):
+        key = str(opened.folder)
         if key not in known:
-            known[key] = load(folder, **given)
+            known[key] = build(opened, *given)
         return copy.copy(known[key])
 
-    for room in ("job.files", "store.scorer"):
-        monkeypatch.setattr(f"topbin.{room}.load", once)
+    monkeypatch.setattr(models.OpenedModel, "model", once)
 
 
 def test_every_field_of_the_settings(folder):

@@ -78,7 +78,7 @@ def alpha(
     if over:
         groups = "" if options["by"] is None else f" of {counted(len(over), 'group')}"
         show.say("threshold", f"the interval{groups} begins above {max_alpha:g}")
-        raise SystemExit(verb.PASSED)
+        raise SystemExit(verb.EXCEEDED)
 
 
 def _check_method(method: str, by: str | None) -> None:

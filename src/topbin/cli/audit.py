@@ -113,7 +113,7 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
     if as_json:
         verb.write_json(result)
     if getattr(result, "has_contradiction", False):
-        raise SystemExit(verb.PASSED)
+        raise SystemExit(verb.EXCEEDED)
 
 
 def _add_proxies(
@@ -258,4 +258,4 @@ def _say_goodbye(show: verb.Screen, rows: "Review", run: Path) -> None:
         result = read_result(run)
         show.print_lines(audit_lines(result))
         if result.audit is not None and result.audit.has_contradiction:
-            raise SystemExit(verb.PASSED)
+            raise SystemExit(verb.EXCEEDED)

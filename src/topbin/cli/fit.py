@@ -115,7 +115,7 @@ def _check_threshold(show: verb.Screen, answer: "Answer", max_alpha: float) -> N
     low = low if interval is None else interval[0]
     if low > max_alpha:
         show.say("threshold", f"the interval begins at {figure(low)}, above {max_alpha:g}")
-        raise SystemExit(verb.PASSED)
+        raise SystemExit(verb.EXCEEDED)
 
 
 @click.command(cls=verb.Verb)

@@ -119,4 +119,4 @@ def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **opt
         new = [period for period in done.periods if period.start in done.new]
         verb.write_json({"periods": plain(new), "alarms": plain(done.alarms), "notes": done.notes})
     if done.alarms:
-        raise SystemExit(verb.PASSED)
+        raise SystemExit(verb.EXCEEDED)

@@ -25,7 +25,7 @@ from topbin.core.options import Names, Option, Request, options, read_request
 from topbin.engines.engine import ENGINES, open_engine
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-FAILED, WRONG_USE, PASSED = 1, 2, 3
+FAILED, WRONG_USE, EXCEEDED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {
     "TB007", "TB008", "TB012", "TB103", "TB104", "TB120", "TB121", "TB122", "TB123", "TB126",

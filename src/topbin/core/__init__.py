@@ -1,4 +1,4 @@
-"""Values and contracts that every other room uses; it needs only numpy and scipy."""
+"""Values and contracts that every other room uses; it needs numpy, scipy and msgspec."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
 """Columns of a table in the form that checks and features read, each read once.
 
 The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, vector,
-blank and other. A string column becomes "text" only where the user asks for its words.
+blank and other. Whether a string column is read as text, by its words, is for features to say.
 
 A column of text may hold numbers and more: "?", "<5", "$5,315.99", "12 %", "3.5 kg". It is read as
 numbers if nearly all of its cells are numbers of one unit, apart from those that say that there is

@@ -1,4 +1,4 @@
-"""How good: metrics without negatives, metrics with truth, and audits."""
+"""How good, and what follows: metrics, curves, parts and periods of the rows, audits, verdicts."""
 
 from topbin.evaluate import audit, metrics, with_truth
 from topbin.evaluate.curves import Curves, list_precision, pu_curves

@@ -33,7 +33,7 @@ from topbin.evaluate.parts import ScoreSums, Whole
 WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones
 A_YEAR: dict[str, int] = {"day": 365, "week": 52, "month": 12}
 FEWEST = 10  # rows that a bin of a column must be expected to have, or it counts with others
-AlarmKind = Literal["share", "rows"]
+WatchAlarm = Literal["share", "rows"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Sum = Annotated[int, Meta(ge=0)]
 
@@ -85,7 +85,7 @@ class Watched:
     interval: Interval | None = None
     change: float | None = None
     change_interval: tuple[float, float] | None = None
-    alarm: AlarmKind | None = None
+    alarm: WatchAlarm | None = None
     since: str | None = None
     p_share: float | None = None
     p_rows: float | None = None
@@ -161,7 +161,7 @@ def follow(
 class _Raised:
     """The first window that raises an alarm, or none, and the least p-values, corrected."""
 
-    kind: AlarmKind | None = None
+    kind: WatchAlarm | None = None
     window: int = 0
     p_share: float | None = None
     p_rows: float | None = None

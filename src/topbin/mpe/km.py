@@ -19,7 +19,14 @@ from scipy.spatial.distance import pdist, squareform
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.mpe.samples import Matrix, NetSamples, compress, read_samples, standardize, subsample
+from topbin.mpe.samples import (
+    FeatureSamples,
+    Matrix,
+    compress,
+    read_samples,
+    standardize,
+    subsample,
+)
 
 Rows = NDArray[np.intp]
 Vector = NDArray[np.float64]
@@ -77,7 +84,7 @@ class HullPoint:
     support: Rows
 
 
-def best_kernel(pair: NetSamples) -> tuple[Matrix, float]:
+def best_kernel(pair: FeatureSamples) -> tuple[Matrix, float]:
     """The Gaussian kernel matrix that sets the two means furthest apart, and its relative width.
 
     Widths are multiples of the median distance. If no width sets them apart by more than noise,

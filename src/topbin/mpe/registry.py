@@ -57,7 +57,7 @@ class Method:
     # From tails at some of the cuts, the smallest and the largest answer that all cuts can give.
     bracket: Callable[[Tails], tuple[float, float]] | None = None
     compared: bool = True  # shown beside the main method, if it reads tails or scores
-    referee: bool = False  # an estimate that differs much from it raises `methods-disagree`
+    referee: bool = False  # `AlphaEstimator` shows beside its own α what this method says
 
     def read(self, evidence: Evidence, **settings: Any) -> AlphaEstimate:
         """Apply the method, with settings of its own; nothing else in the package applies one.

@@ -23,7 +23,7 @@ DENSE_CELLS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NetSamples:
+class FeatureSamples:
     """Positive and unlabeled rows with the same columns, and what was done to them so far.
 
     >>> pair = read_samples([[1, 0], [2, 0]], [[3, 0]])
@@ -41,13 +41,13 @@ class NetSamples:
         rows = [self.p, self.u]
         return sp.vstack(rows, format="csr") if is_sparse(self.p) else np.concatenate(rows)
 
-    def with_rows(self, both: Any, *notes: str) -> "NetSamples":
+    def with_rows(self, both: Any, *notes: str) -> "FeatureSamples":
         """The same two samples with other columns."""
         n_p = self.p.shape[0]
-        return NetSamples(both[:n_p], both[n_p:], (*self.notes, *notes))
+        return FeatureSamples(both[:n_p], both[n_p:], (*self.notes, *notes))
 
 
-def read_samples(X_p: Any, X_u: Any) -> NetSamples:
+def read_samples(X_p: Any, X_u: Any) -> FeatureSamples:
     """Check both tables and put their rows in canonical order; the input is not touched."""
     p, u = _check_table(X_p, "X_p"), _check_table(X_u, "X_u")
     if p.shape[1] != u.shape[1]:
@@ -58,10 +58,10 @@ def read_samples(X_p: Any, X_u: Any) -> NetSamples:
         )
     if is_sparse(p) != is_sparse(u):
         p, u = sp.csr_array(p), sp.csr_array(u)
-    return _tame(NetSamples(p[row_order(p)], u[row_order(u)]))
+    return _tame(FeatureSamples(p[row_order(p)], u[row_order(u)]))
 
 
-def subsample(pair: NetSamples, max_rows: int, random_state: int) -> NetSamples:
+def subsample(pair: FeatureSamples, max_rows: int, random_state: int) -> FeatureSamples:
     """At most `max_rows` rows of each sample, drawn without replacement.
 
     >>> subsample(read_samples(np.ones((9, 1)), np.ones((3, 1))), 4, 0).notes
@@ -81,7 +81,7 @@ def subsample(pair: NetSamples, max_rows: int, random_state: int) -> NetSamples:
     return replace(pair, p=p, u=u, notes=(*pair.notes, note))
 
 
-def standardize(pair: NetSamples) -> NetSamples:
+def standardize(pair: FeatureSamples) -> FeatureSamples:
     """Divide every column by its standard deviation over both samples; drop constant ones.
 
     Nothing is centered: distances do not need it, and components are centered later.
@@ -93,7 +93,7 @@ def standardize(pair: NetSamples) -> NetSamples:
     return pair.with_rows(StandardScaler(with_mean=False, copy=False).fit_transform(both))
 
 
-def compress(pair: NetSamples, n_components: int, random_state: int) -> NetSamples:
+def compress(pair: FeatureSamples, n_components: int, random_state: int) -> FeatureSamples:
     """A dense table: the principal components if there are more columns than `n_components`."""
     check_count(n_components, "n_components")
     check_count(random_state, "random_state", least=0)
@@ -108,7 +108,7 @@ def compress(pair: NetSamples, n_components: int, random_state: int) -> NetSampl
     return pair.with_rows(kind(rank, random_state=random_state).fit_transform(both), note)
 
 
-def unit_range(pair: NetSamples) -> NetSamples:
+def unit_range(pair: FeatureSamples) -> FeatureSamples:
     """Map every column's range over both samples to [0, 1]; a constant column becomes 0.
 
     >>> unit_range(read_samples([[1, 7]], [[3, 7], [5, 7]])).both.tolist()
@@ -156,7 +156,7 @@ def _check_table(X: Any, name: str) -> Any:
     return X
 
 
-def _tame(pair: NetSamples) -> NetSamples:
+def _tame(pair: FeatureSamples) -> FeatureSamples:
     """Scale every column by a power of two, which is exact, so that no square can overflow."""
     both = pair.both
     exponents = np.frexp(np.maximum(*np.abs(_column_extremes(both))))[1]

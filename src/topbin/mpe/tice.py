@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.estimate import AlphaEstimate
 from topbin.mpe import samples
-from topbin.mpe.samples import NetSamples
+from topbin.mpe.samples import FeatureSamples
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.intp]
@@ -93,7 +93,11 @@ def tice(
 
 
 def label_frequency(
-    pair: NetSamples, *, delta: float | None = None, max_splits: int = 500, random_state: int = 0
+    pair: FeatureSamples,
+    *,
+    delta: float | None = None,
+    max_splits: int = 500,
+    random_state: int = 0,
 ) -> float:
     """The lower bound of c from features in [0, 1]; never below the share of labeled rows."""
     quarters = np.digitize(pair.both, BORDERS).astype(np.int32)

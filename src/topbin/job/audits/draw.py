@@ -91,7 +91,7 @@ class DrawRequest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DrawnRows:
+class RowsToAnswer:
     """A draw, its rows as a frame, and its bin if it has one."""
 
     sample: AuditSample
@@ -126,7 +126,7 @@ def draw_rows(
     *,
     force: bool = False,
     tool: str | None = None,
-) -> DrawnRows:
+) -> RowsToAnswer:
     """A draw, kept in the run, with its rows as people get them; in a file too if `output` is one.
 
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
@@ -162,7 +162,7 @@ def draw_rows(
     return drawn
 
 
-def _to_fill_in(answer: Answer, drawn: DrawnRows, numbers: list[int], where: str) -> Any:
+def _to_fill_in(answer: Answer, drawn: RowsToAnswer, numbers: list[int], where: str) -> Any:
     """The rows of a draw with an empty column for the answer, and what the file is about."""
     words = words_of(drawn.sample, where).about
     words += ROWS_NOT_GROUPS if answer.data.group else ""
@@ -196,7 +196,7 @@ def _taken(state: AuditState, where: str, earlier: Draw | None) -> list[int]:
 
 def _draw_from_rows(
     run: StoredRun, request: DrawRequest, earlier: Draw | None, taken: Sequence[int]
-) -> DrawnRows:
+) -> RowsToAnswer:
     """A draw from all unlabeled rows in memory, by their scores."""
     frame = run.unlabeled()
     if earlier is not None:
@@ -209,12 +209,12 @@ def _draw_from_rows(
         )  # fmt: skip
     if sample.rows.max() >= len(frame):
         raise run.other_rows()
-    return DrawnRows(sample, frame.iloc[sample.rows].reset_index(drop=True), top)
+    return RowsToAnswer(sample, frame.iloc[sample.rows].reset_index(drop=True), top)
 
 
 def _draw_from_files(
     run: StoredRun, request: DrawRequest, earlier: Draw | None, taken: Sequence[int]
-) -> DrawnRows:
+) -> RowsToAnswer:
     """A draw from the files of a run on a sample, in one pass; its `rows` are places in all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
@@ -238,4 +238,4 @@ def _draw_from_files(
     run.check_unchanged(split_sample(positives, both, drawn_from.rows).table.hash())
     rows = rows.take(np.flatnonzero(~np.isin(rows.places, taken))[: request.n])
     sample = replace(sample, rows=rows.places, sizes=(data.n_u,))
-    return DrawnRows(sample, numbered(rows, data.label))
+    return RowsToAnswer(sample, numbered(rows, data.label))

@@ -166,7 +166,7 @@ def _state(
 def _settings(model: TorchBackend) -> dict[str, Any]:
     """What must not change between a run and its resumption."""
     optim = asdict(model.optim) | {"peaks": list(model.optim.peaks)}  # as JSON gives it back
-    # Of earlier versions, which could also add the gradients of several mini-batches: their files
-    # keep their names, and are refused if they did.
+    # Earlier versions could add up the gradients of several mini-batches. `accumulate` keeps their
+    # files readable; one that has more than 1 is refused.
     counts = {"batch": model.batch, "accumulate": 1, "phases": list(model.phases)}
     return {"optim": optim, **counts, "mirror": model.mirror}
