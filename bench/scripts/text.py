@@ -165,9 +165,7 @@ VECTOR_NOTE = """
 ## Vectors, {p:,} known positives and {u:,} unlabeled rows, α = .5
 
 `tb.fit(array_u, positives=array_p, budget="fast")`: 100 leading directions of the words of reviews,
-and 50 of the pixels of digits, of which 0 to 4 are positive. The model
-with the lower bound is not always the more accurate one: the bound reads the top of the
-ranking only, and is noisy at this size.
+and 50 of the pixels of digits, of which 0 to 4 are positive.
 
 """
 

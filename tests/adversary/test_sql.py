@@ -17,7 +17,7 @@ from coded import fails
 
 from topbin.cli import main
 from topbin.data import open_table, read_table, write_table
-from topbin.data.formats import database, duck
+from topbin.data.formats import duck
 from topbin.data.write import connect
 
 SECRET = "the secret of another file"
@@ -158,7 +158,6 @@ def test_every_connection_is_opened_in_one_place():
 @pytest.mark.parametrize("ending", ["duckdb", "csv", "sqlite"])
 def test_a_query_has_a_time_limit(table, monkeypatch, ending):
     monkeypatch.setattr(duck, "QUERY_SECONDS", 1.0)
-    monkeypatch.setattr(database, "QUERY_SECONDS", 1.0)
     path = table if ending == "csv" else table.parent / f"a.{ending}"
     if ending == "duckdb":
         duckdb.connect(str(path)).close()

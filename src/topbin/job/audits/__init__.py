@@ -72,7 +72,7 @@ class Audit:
     def judge(self, *, recall: float | None = None) -> AuditResult:
         """Estimate α from all answers so far; result.json and the report show it from now on.
 
-        It stands beside the first estimate. The audit that assumes least leads, if it has enough
+        The first estimate stays beside it. The audit that assumes least leads, if it has enough
         answers; `others` are those of other kinds. `recall` asks whether so many of the positives
         are among the candidates.
         """
