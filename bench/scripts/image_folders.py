@@ -215,7 +215,7 @@ small samples. "split": fits of bench/results/fast_net.md. PvU: α̂ by BBE afte
 floor, α̂: after (TED)ⁿ; α̂ is halfway between BBE and the floor, which is not taken to be lower
 than the lower end with κ = 0. κ is the share of the negatives over the share of the positives among
 the scores of the best tenth of the positives: "seen" is the truth, "allowed" what scores say
-(`impurity` in topbin/learn/classifiers/images.py).
+(by a rule that version 0.2 still had).
 The interval "before" has κ as it was until now.
 """
 MEANS = """

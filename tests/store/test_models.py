@@ -34,8 +34,7 @@ import topbin as tb
 from topbin.data import Batch, fit_features
 from topbin.learn import NetPlan
 from topbin.learn.crossfit import Plan
-from topbin.store import inspect_model, load_encoder, models
-from topbin.store.safe import lists
+from topbin.store import inspect_model, load_encoder, models, safe
 from topbin.store.safe import packing as store
 from topbin.store.safe.packing import Attachments, pack, unpack
 
@@ -577,7 +576,7 @@ def test_nan_comes_back():
 
 
 def test_every_named_class_is_there():
-    for table in (lists.VALUES, lists.FACES, lists.SKLEARN, lists.NAMED, lists.FUNCTIONS):
+    for table in (safe.VALUES, safe.FACES, safe.SKLEARN, safe.NAMED, safe.FUNCTIONS):
         for name in table:
             needs = "torch" if name in ("NetModel", "Optim") else "numpy"
             if find_spec(needs):
