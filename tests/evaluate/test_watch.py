@@ -98,6 +98,28 @@ def test_columns_that_move_are_named_and_are_not_called_a_moved_share():
     assert "the rows have moved since 10 (b)" in alarms[0].sentence
 
 
+@pytest.mark.parametrize("bad", [1, 4])
+def test_after_the_rows_have_moved_alpha_is_unknown_until_they_are_back(bad):
+    moved = np.array([[0.2] * 5, [0.6, 0.1, 0.1, 0.1, 0.1], [0.2] * 5])
+    usual = np.full((3, 5), 0.2)
+    many = periods([0.1] * 24, columns=[usual] * 10 + [moved] * bad + [usual] * (14 - bad))
+    found = watched(many)
+    unknown = [int(one.start) for one in found if one.is_unknown]
+    assert unknown == list(range(10, 10 + bad))
+    assert not any(one.alarm for one in found[11:])
+    for one in found[11 : 10 + bad]:
+        assert "α is unknown (200 rows); the rows are still unlike those before 10;" in one.sentence
+    assert found[10 + bad].sentence.startswith(f"{10 + bad}: α = ")
+
+
+def test_a_share_that_moves_among_unknown_rows_is_no_alarm():
+    moved = np.array([[0.2] * 5, [0.6, 0.1, 0.1, 0.1, 0.1], [0.2] * 5])
+    columns = [np.full((3, 5), 0.2)] * 10 + [moved] * 10
+    found = watched(periods([0.1] * 14 + [0.4] * 6, columns=columns))
+    assert [one.start for one in found if one.alarm] == ["10"]
+    assert all(one.is_unknown for one in found[10:])
+
+
 def test_scores_that_are_no_mixture_raise_the_alarm_of_the_rows():
     rng = np.random.default_rng(1)
     odd = WHOLE.seen(np.full(200, 0.45) + rng.normal(0, 0.01, 200))  # neither class has these

@@ -6,6 +6,8 @@ earlier ones since the last alarm. The first asks whether the share has moved. T
 whether anything else has: scores that no mixture of the same two classes has, or columns that look
 different among rows that score low, most of which are negative whatever α is. Each test has a
 chance `risk` of a false alarm in a year, by Bonferroni's correction for all comparisons of a year.
+Once the rows have moved, α of later periods says nothing either, until the same test finds no more
+difference from the rows before.
 
 Periods are days, weeks, months, or stretches of a number, without a gap between them. A period is
 named by its start, as text: a date, or a number with twelve digits.
@@ -73,8 +75,9 @@ class Watched:
 
     `change` is α minus that of the first period with rows. `alarm` is "share" if α has moved, or
     "rows" if the rows have moved so that the model no longer fits, and `since` the period from
-    which on; `columns` are then those that look different. α is that of all `rows`, labeled or
-    not, so that it does not move when people label some: `known` positives, or `negative` ones.
+    which on; `columns` are then those that look different. Without an alarm, `since` says that the
+    rows moved then and still differ. α is that of all `rows`, labeled or not, so that it does not
+    move when people label some: `known` positives, or `negative` ones.
     """
 
     start: str
@@ -92,6 +95,11 @@ class Watched:
     columns: tuple[str, ...] = ()
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether α says nothing, because the rows are not those that the model was made for."""
+        return self.since is not None and self.alarm != "share"
+
+    @property
     def sentence(self) -> str:
         """The period in one line."""
         kinds = (self.known, "known positive"), (self.negative, "known negative")
@@ -103,12 +111,14 @@ class Watched:
         line = f"{self.start}: α = {figure(self.alpha)}, {ends} ({rows})"
         if self.alarm == "share":
             return f"{line}; ALARM: the share has moved since {self.since}"
-        if self.alarm == "rows":
-            which = f" ({', '.join(self.columns[:3])})" if self.columns else ""
+        if self.is_unknown:
+            what = f"the rows are still unlike those before {self.since}"
+            if self.alarm:
+                which = ", ".join(self.columns[:3]) or "seen in the scores"
+                what = f"ALARM: the rows have moved since {self.since} ({which})"
             return (
-                f"{self.start}: α is unknown ({rows}); ALARM: the rows have moved since "
-                f"{self.since}{which}; the model no longer fits, so its α of {figure(self.alpha)} "
-                "says nothing"
+                f"{self.start}: α is unknown ({rows}); {what}; the model no longer fits, so its "
+                f"α of {figure(self.alpha)} says nothing"
             )
         return line
 
@@ -124,9 +134,11 @@ def follow(
 ) -> tuple[Watched, ...]:
     """What to say about each period, from those up to it; later ones change nothing before them."""
     watched: list[Watched] = []
+    tests = per_year * len(WINDOWS)
     recent: list[Period] = []  # since the last alarm
     before: list[Period] = []  # of each of these, the sum with all that come before it
     first, at_first = None, 0.0  # the first period with rows, and its α
+    usual, since = None, None  # the rows before they moved, and when that was, until they are back
     for period in periods:
         if not period.rows:
             watched.append(Watched(start=period.start, rows=0))
@@ -141,15 +153,21 @@ def follow(
             (0.0, 0.0) if period is first else _gap(whole, period.seen, first.seen, confidence)
         )
         ends = min(low, change), max(high, change)
-        alarm = _alarm(whole, recent, before, per_year, columns, risk)
+        alarm = _alarm(whole, recent, before, tests, columns, risk)
+        if usual is not None and alarm.kind == "share":
+            alarm = replace(alarm, kind=None)  # α says nothing
         if alarm.kind is not None:
+            if alarm.kind == "rows":
+                usual, since = usual or before[-alarm.window - 1], recent[-alarm.window].start
             recent = recent[-alarm.window :]
             before = list(accumulate(recent))
+        if usual is not None and _rows_p(whole, before[-1], usual, tests)[0] >= risk:
+            usual, since, alarm = None, None, replace(alarm, kind=None, columns=())
         watched.append(
             Watched(
                 start=period.start, rows=period.rows, alpha=now.alpha, interval=now.interval,
                 change=change, change_interval=ends, alarm=alarm.kind,
-                since=recent[0].start if alarm.kind else None, p_share=alarm.p_share,
+                since=recent[0].start if alarm.kind else since, p_share=alarm.p_share,
                 p_rows=alarm.p_rows, columns=alarm.columns, known=period.known,
                 negative=period.negative,
             )
@@ -172,32 +190,37 @@ def _alarm(
     whole: Whole,
     recent: Sequence[Period],
     before: Sequence[Period],
-    per_year: int,
+    tests: int,
     columns: Sequence[str],
     risk: float,
 ) -> _Raised:
     """Compare the last periods with those before them; rows that moved count more than a share.
 
-    `before` has the sums of the periods up to each. P-values are those of a year with as many
-    comparisons.
+    `before` has the sums of the periods up to each. P-values are those of a year with so many
+    `tests`.
     """
-    tests = per_year * len(WINDOWS)
     share, rows, moved = [], [], {}
     for window in (w for w in WINDOWS if w < len(recent)):
         new, old = reduce(add, recent[-window:]), before[-window - 1]
         share.append((min(1.0, tests * _share_p(whole, new.seen, old.seen)), window))
-        fit = whole.fit(new.seen, old.seen)
-        own = _column_p(new, old)
-        least = float(own.min(initial=1.0)) * own.size if own.size else 1.0
-        rows.append((min(1.0, 2 * tests * min(1.0 if fit is None else fit, least)), window))
-        order = np.argsort(own, kind="stable")
-        moved[window] = tuple(columns[i] for i in order if 2 * tests * own.size * own[i] < risk)
+        p_value, own = _rows_p(whole, new, old, tests)
+        rows.append((p_value, window))
+        moved[window] = tuple(columns[i] for i in np.argsort(own, kind="stable") if own[i] < risk)
     if not share:
         return _Raised()
     (p_share, own_window), (p_rows, other) = min(share), min(rows)
     if p_rows < risk:
         return _Raised("rows", other, p_share, p_rows, moved[other])
     return _Raised("share" if p_share < risk else None, own_window, p_share, p_rows)
+
+
+def _rows_p(whole: Whole, new: Period, old: Period, tests: int) -> tuple[float, Floats]:
+    """The p-value that the rows are the same but for their share, and those of the columns."""
+    own = _column_p(new, old)
+    own = 2 * tests * own.size * own  # one half of the risk each: for the scores, for all columns
+    fit = whole.fit(new.seen, old.seen)
+    least = np.min([1.0 if fit is None else 2 * tests * fit, *own])
+    return min(1.0, float(least)), own
 
 
 def _share_p(whole: Whole, new: ScoreSums, old: ScoreSums) -> float:

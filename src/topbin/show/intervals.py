@@ -98,15 +98,19 @@ class WatchDisplay(Display):
     def columns(self) -> Mapping[str, Any]:
         """One row per period that has rows."""
         known = [period for period in self.periods if period.interval is not None]
-        return columns_of(known, "start", "alpha", "interval", "alarm")
+        return columns_of(known, "start", "alpha", "interval", "alarm", "is_unknown")
 
     def draw(self, ax: Any) -> None:
         """The curve, its band, and a mark for each alarm."""
         periods, label = self.frame(), f"{100 * self.confidence:g} % interval"
         place, alpha = np.arange(len(periods)), periods["alpha"].to_numpy()
+        unknown = periods["is_unknown"].to_numpy(bool)
         ends = np.vstack([alpha - periods["low"], periods["high"] - alpha]).clip(0)
-        ax.errorbar(place, alpha, yerr=ends, fmt="o-", color=POSITIVE, ecolor=POSITIVE,
+        shown = np.where(unknown, np.nan, alpha)  # with a gap in the curve
+        ax.errorbar(place, shown, yerr=ends, fmt="o-", color=POSITIVE, ecolor=POSITIVE,
                     elinewidth=0.8, linewidth=1.2, markersize=3.5, label=label)  # fmt: skip
+        if unknown.any():
+            ax.plot(place[unknown], alpha[unknown], "x", color=CHOSEN, label="α is unknown")
         kinds = ("share", CHOSEN, "the share has moved"), ("rows", BOUND, "the rows have moved")
         for kind, color, label in kinds:
             marked = place[periods["alarm"] == kind]
