@@ -15,7 +15,7 @@ from topbin.core.formatting import counted
 from topbin.core.optional import keep_freed_memory
 from topbin.core.options import CONFIDENCE, RISK, Read
 
-INTO = "File: .csv, .tsv, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder."
+INTO = "File: .csv, .tsv, .xlsx, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder."
 READ = "embeddings", "encoder", "bad_images", "image_root", "dates", "decimal", "partitions"
 EVERY = "How long a period is; for a column of numbers, a number."
 FALSE_ALARM = "The chance of a false alarm in a year, of each of the two kinds."
