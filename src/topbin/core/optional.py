@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -23,16 +24,17 @@ def require(module: str, *, extra: str | None, caller: str) -> ModuleType:
     Traceback (most recent call last):
     topbin.core.errors.MissingExtra: TB011 fit needs no_such_package: pip install "topbin[boost]"
     """
-    package = module.partition(".")[0]
+    refuse_missing(package := module.partition(".")[0], extra=extra, caller=caller)
     if package in REPORTING:
         os.environ.setdefault(REPORTING[package], "1")
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != package:
-            raise  # the package is there; something it needs is not
+    return import_module(module)
+
+
+def refuse_missing(package: str, *, extra: str | None, caller: str) -> None:
+    """TB011 if a package is not installed; it is not imported, which can take seconds."""
+    if find_spec(package) is None:
         wanted = f'"topbin[{extra}]"' if extra else package
-        raise MissingExtra("TB011", f"{caller} needs {package}: pip install {wanted}") from error
+        raise MissingExtra("TB011", f"{caller} needs {package}: pip install {wanted}")
 
 
 def keep_freed_memory() -> None:

@@ -25,7 +25,7 @@ from topbin.core.errors import InputError
 from topbin.data.batch import FIRST_TEXTS, Batch
 from topbin.data.formats.written import MARKS, NumberCell, is_missing, look_numeric, read_cell
 from topbin.data.schema import Kind
-from topbin.data.vectors import stack_vectors
+from topbin.data.vectors import are_missing, stack_vectors
 
 NEARLY_ALL = 0.95
 LEAST = 3  # different numbers; a column with fewer loses nothing as categories
@@ -50,8 +50,7 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value."""
-        is_nan: NDArray[np.bool_] = np.isnan(self.values)
-        return np.asarray(is_nan.any(axis=1) if self.kind == "vector" else is_nan)
+        return are_missing(self.values) if self.kind == "vector" else np.isnan(self.values)
 
     @property
     def numbers(self) -> NDArray[np.float64]:

@@ -127,6 +127,8 @@ def find_in_columns(
 
 def find_useless(column: Column) -> Finding | None:
     """Why no model should read this column as it is, if there is a reason; text, as words only."""
+    if column.kind == "vector":
+        return find_constant(column)
     if column.kind != "other":
         return find_constant(column) or find_identifier(column)
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'
@@ -139,9 +141,10 @@ def find_constant(column: Column) -> Finding | None:
     >>> find_constant(as_columns({"x": [7, 7]})["x"]).code
     'constant'
     """
-    if column.missing.all():
+    missing = column.missing
+    if missing.all():
         return Finding("constant", column.name, 0, f'"{column.name}" is empty in every row.')
-    if column.missing.any() or column.values.min() < column.values.max():
+    if missing.any() or column.values.min() < column.values.max():
         return None
     return Finding("constant", column.name, 1, f'"{column.name}" is the same in every row.')
 

@@ -94,6 +94,15 @@ def load_npy(path: str | Path, name: str) -> Any:
     return check_form(array, name)
 
 
+def are_missing(vectors: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows have no vector: those with NaN, found without a second matrix.
+
+    >>> are_missing(np.array([[1.0, 2.0], [np.nan, np.nan]]))
+    array([False,  True])
+    """
+    return np.asarray(np.isnan(vectors.min(axis=1, initial=np.inf)))
+
+
 def principal_axes(vectors: NDArray[Any]) -> tuple[Floats, Floats]:
     """The mean of vectors, and the directions in which they differ most, one per row.
 
@@ -103,11 +112,11 @@ def principal_axes(vectors: NDArray[Any]) -> tuple[Floats, Floats]:
     >>> mean, np.abs(axes[:1])
     (array([2., 5.]), array([[1., 0.]]))
     """
-    known = np.flatnonzero(~np.isnan(vectors).any(axis=1))
-    keys = row_keys(vectors[known])
-    some = vectors[known[np.argsort(keys, kind="stable")][:LEARNED_FROM]]
-    mean = some.mean(axis=0, dtype=np.float64)
-    off = some - mean
+    known = np.flatnonzero(~are_missing(vectors))
+    keys = row_keys(vectors)[known]
+    off = vectors[known[np.argsort(keys, kind="stable")][:LEARNED_FROM]].astype(np.float64)
+    mean = off.mean(axis=0)
+    off -= mean
     _, directions = np.linalg.eigh(off.T @ off)
     return mean, np.ascontiguousarray(directions[:, ::-1][:, :COMPONENTS].T)
 

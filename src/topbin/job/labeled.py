@@ -18,7 +18,7 @@ import pandas as pd
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
-from topbin.core.optional import require
+from topbin.core.optional import refuse_missing
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.encoders import GivenEncoder
@@ -291,7 +291,8 @@ def read_images(
     if encoder is None:
         _refuse_for_nets(request)
     if encoder is None or read.encoder is None:
-        require("torch", extra="images", caller="fitting images")  # before minutes of decoding
+        # Before minutes of decoding; a net may turn out to be needed.
+        refuse_missing("torch", extra="images", caller="fitting images")
     opened, arrays = _opened(request)
     table, root = opened.whole(), root_of(rows.main, read.image_root) if read.image else None
     name, paths = read.image or COLUMN, None
