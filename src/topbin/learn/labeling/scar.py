@@ -5,6 +5,9 @@ are redrawn many times, and the labeled rows are compared with the others by the
 components, in the data and in every redraw. The test sees only rows that look like some labeled
 ones: a kind of positive that is never labeled is invisible to it, as to everything else.
 
+Some likely rows are negative, and they lie toward the other negatives. So unlabeled rows lie more
+that way, whatever the labels are, and what components have of that direction is left out.
+
 Rows in groups are not tested. With one row per group, random labels raised an alarm in about 40 %
 of fits to rows like those of docs/how-to/groups.md.
 
@@ -34,12 +37,12 @@ from topbin.mpe.samples import is_sparse
 REDRAWS, TRIALS = 999, 200
 LEVEL, TILT = 0.05, 2.0
 WEAK = 0.1  # a power below which a test without a finding says nothing
-# The models that call a row likely were trained on the labels of others like it, and some likely
-# rows are negative, so labels vary more among them than chance alone lets them: by this factor.
-# It is on the sd: with 1.15, about √VARIANCE_FACTOR of `topbin.core.evidence`, 6 of 29 fits with
-# random labels raised an alarm, with 1.3 two did. Other seeds check it (bench/results/subtypes.md).
-VARY = 1.3
+# The models that call a row likely were trained on the labels of others like it, so labels vary
+# more among them than chance alone lets them: by this factor, on the sd. It was chosen on 110 fits
+# with random labels, and other fits check it (bench/results/subtypes.md).
+VARY = 1.1
 STRATA = 4
+FLAT = 1e-6  # a component with less spread, as a part of the rows, has nothing left to compare
 FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothing
 
 
@@ -123,14 +126,15 @@ def scar_test(
     is_labeled: Mask,
     *,
     likely: Floats | None = None,
-    vary: float = VARY,
+    toward: Floats | None = None,
     seed: int = 0,
 ) -> ScarTest:
     """Compare the labeled among likely positives with the others, by redrawing the labels.
 
     `rows` are the likely positives, in any space of few columns. `likely` says how likely each is,
     if they differ: less likely ones are less often labeled, so only rows that are about equally
-    likely are compared with each other.
+    likely are compared with each other. Nor are they by what they share with the columns of
+    `toward`, in which rows that are negative differ from positives.
 
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.normal(size=(200, 2))
@@ -142,22 +146,30 @@ def scar_test(
         return ScarTest(p_value=None, power=None, tilt=TILT, n_p=n_p, n_u=n_u)
     rng, ranks = np.random.default_rng(seed), rankdata(rows, axis=0)
     strata = np.zeros(n_p + n_u, np.intp) if likely is None else _alike(likely)
-    for k in range(strata.max() + 1):
-        ranks[strata == k] -= ranks[strata == k].mean(axis=0)
-    ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
-    ranks /= np.sqrt((ranks**2).mean(axis=0))
+    ranks = _centered(ranks, strata)
+    if toward is not None:
+        common = _centered(toward, strata)
+        ranks -= common @ np.linalg.lstsq(common, ranks, rcond=None)[0]
+    spread = np.sqrt((ranks**2).mean(axis=0))
+    ranks = (ranks / np.where(spread > 0, spread, 1.0))[:, spread > FLAT * len(ranks)]
     counts = np.bincount(strata[is_labeled], minlength=strata.max() + 1)
 
     def distance_of(keys: Floats) -> float:
         return _distance(ranks, _lowest(keys, strata, counts))
 
     redrawn = [distance_of(rng.random(n_p + n_u)) for _ in range(REDRAWS)]
-    seen = _distance(ranks, np.flatnonzero(is_labeled)) / vary**2
+    seen = _distance(ranks, np.flatnonzero(is_labeled)) / VARY**2
     p_value = (1 + np.count_nonzero(np.array(redrawn) >= seen)) / (1 + REDRAWS)
-    critical = vary**2 * np.quantile(redrawn, 1 - LEVEL)
+    critical = VARY**2 * np.quantile(redrawn, 1 - LEVEL)
     is_seen = [distance_of(_tilted(ranks, rng)) > critical for _ in range(TRIALS)]
     power = float(np.mean(is_seen))
     return ScarTest(p_value=float(p_value), power=power, tilt=TILT, n_p=n_p, n_u=n_u)
+
+
+def _centered(values: Floats, strata: RowNumbers) -> Floats:
+    """Columns less their means in each stratum."""
+    means = np.array([values[strata == k].mean(axis=0) for k in range(strata.max() + 1)])
+    return np.asarray(values - means[strata])
 
 
 def _alike(likely: Floats) -> RowNumbers:
@@ -197,6 +209,33 @@ TREES, DEPTH, LEAF = 50, 8, 5
 FOREST_ROWS, MIXTURE_ROWS = 20_000, 5_000  # more rows show the same columns and clusters
 GROUPS = 2  # of a cluster at least, where rows are in groups, so that one can be held out
 RIDGE = 1e-3  # added to variances, so that equal rows do not make an infinitely narrow cluster
+
+
+def toward_positives(space: Floats, members: RowNumbers, likely: Mask, unlikely: Mask) -> Floats:
+    """How far likely rows lie from the unlikely ones of their cluster, in one column per cluster.
+
+    The direction is that of a linear discriminant, and the distance a rank. Rows of other clusters
+    have 0.
+
+    >>> space, likely = np.array([[0.0], [0.1], [1.0], [2.0]]), np.array([False, False, True, True])
+    >>> toward_positives(space, np.zeros(4, np.intp), likely, ~likely)
+    array([[-0.5],
+           [ 0.5]])
+    """
+    columns = []
+    for k in np.unique(members[likely]):
+        own = members == k
+        near, far = space[own & likely], space[own & unlikely]
+        column = np.zeros(int(likely.sum()))
+        if min(len(near), len(far)) > 1:
+            off = np.vstack([near - near.mean(axis=0), far - far.mean(axis=0)])
+            spread = off.T @ off / len(off)
+            spread += np.eye(len(spread)) * (RIDGE * np.trace(spread) / len(spread) or 1.0)
+            along = near @ np.linalg.solve(spread, near.mean(axis=0) - far.mean(axis=0))
+            ranks = rankdata(along)
+            column[members[likely] == k] = ranks - ranks.mean()
+        columns.append(column)
+    return np.column_stack(columns) if columns else np.zeros((0, 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,6 +41,7 @@ from topbin.learn.labeling.scar import (
     merge_small,
     project,
     scar_test,
+    toward_positives,
 )
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import fit_probabilities
@@ -57,10 +58,6 @@ CLUSTER_METHOD = "bbe"
 HALF_A_ROW = 0.5  # hidden positives at least, so that odds are finite
 ASSUMES = "if labels are random within subtypes, and classes overlap as in data sets seen before"
 LIMIT = "a subtype that is never labeled stays invisible"
-# One model scores all clusters, so labels vary more than in `scar`. With strata and 1.5, five of 36
-# fits with random labels raised an alarm, and 9 of 12 with biased ones; without strata and with 1.3
-# thirteen and ten did.
-VARY = 1.5
 ROWS = 2_500  # of each side at most; the time of a fit must not grow by this test
 
 
@@ -230,7 +227,7 @@ def read_subtypes(
     )  # fmt: skip
     read = _read_all(rows, clusters, options)
     likely = np.any([one.likely for one in read], axis=0)
-    test = _test(rows, space, likely, options.seed)
+    test = _test(rows, space, clusters, likely, options.seed)
     if test.is_alarm:
         # Kinds that are rarely labeled are better seen among likely positives than among known.
         both = find_clusters(space[labeled | likely], most=most, least=least, seed=options.seed)
@@ -242,14 +239,18 @@ def read_subtypes(
     return _gather(read, members, clusters.merged, test, options.confidence or CONFIDENCE)
 
 
-def _test(rows: TrainingTable, space: Floats, likely: Mask, seed: int) -> ScarTest:
+def _test(
+    rows: TrainingTable, space: Floats, clusters: Clusters, likely: Mask, seed: int
+) -> ScarTest:
     """The test of the likely positives; rows in groups are not tested."""
-    is_p = rows.is_positive[likely]
+    labeled, is_p = rows.is_positive, rows.is_positive[likely]
     if rows.together is not None and rows.together.grouped is not None:
         n_p = int(is_p.sum())
         n_u = is_p.size - n_p
         return ScarTest(p_value=None, power=None, tilt=TILT, n_p=n_p, n_u=n_u, in_groups=True)
-    return scar_test(space[likely], is_p, seed=seed)
+    members = _members(space, labeled, clusters)
+    toward = toward_positives(space, members, likely, ~(likely | labeled))
+    return scar_test(space[likely], is_p, toward=toward, seed=seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -358,9 +359,7 @@ def random_labels_test(X: Any, is_p: Mask, scores: Floats, *, seed: int = 0) -> 
         return None
     space = project(X[rows], labeled, seed)
     known = find_clusters(space[labeled], most=MOST, least=LEAST, seed=seed)
-    members = np.zeros(rows.size, np.intp)
-    members[labeled] = known.members
-    members[~labeled] = _nearest(space[~labeled], space[labeled], known.members)
+    members = _members(space, labeled, known)
     likely, place = np.zeros(rows.size, bool), np.zeros(rows.size)
     for k in range(known.sizes.size):
         is_k = members == k
@@ -368,7 +367,8 @@ def random_labels_test(X: Any, is_p: Mask, scores: Floats, *, seed: int = 0) -> 
             likely[is_k] = _likely(own[is_k], labeled[is_k])
             # Within a cluster: all scores of one that is rarely labeled are lower.
             place[likely & is_k] = ranks_of(own[likely & is_k])
-    return scar_test(space[likely], labeled[likely], likely=place[likely], vary=VARY, seed=seed)
+    toward = toward_positives(space, members, likely, ~(likely | labeled))
+    return scar_test(space[likely], labeled[likely], likely=place[likely], toward=toward, seed=seed)
 
 
 def _drawn(X: Any, is_p: Mask, seed: int) -> RowNumbers:
@@ -378,10 +378,14 @@ def _drawn(X: Any, is_p: Mask, seed: int) -> RowNumbers:
     return np.concatenate([side[np.sort(rng.permutation(side.size)[:ROWS])] for side in sides])
 
 
-def _nearest(rows: Floats, positives: Floats, members: RowNumbers) -> RowNumbers:
-    """The cluster with the nearest mean."""
-    means = [positives[members == k].mean(axis=0) for k in range(members.max() + 1)]
-    return np.asarray(np.argmin([((rows - mean) ** 2).sum(axis=1) for mean in means], axis=0))
+def _members(space: Floats, labeled: Mask, known: Clusters) -> RowNumbers:
+    """The cluster of each row; of an unlabeled one, that with the nearest mean."""
+    means = [space[labeled][known.members == k].mean(axis=0) for k in range(known.sizes.size)]
+    members = np.asarray(
+        np.argmin([((space - mean) ** 2).sum(axis=1) for mean in means], axis=0), np.intp
+    )
+    members[labeled] = known.members
+    return members
 
 
 def _likely(scores: Floats, labeled: Mask) -> Mask:
