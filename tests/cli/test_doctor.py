@@ -52,6 +52,20 @@ def test_it_is_one_screen():
     assert "95 % interval   expect a width of about 0." in screen
 
 
+def test_a_column_that_leaks_a_part_of_the_labels_is_named():
+    frame = tumours()
+    treated = frame["known"].where((frame["known"] == 1) & (frame.index % 2 == 0))
+    screen = doctor(frame.assign(treated=treated), "--id", "case").stdout
+    assert '"treated" is filled in for ' in screen
+    assert "verdict         1 alarm to look into before a fit: leak" in screen
+
+
+def test_an_id_that_names_many_rows_is_noticed():
+    screen = doctor(tumours().assign(ward=np.arange(len(tumours())) % 5), "--id", "ward").stdout
+    assert 'repeated-ids: "ward" does not name single rows' in screen
+    assert "--group ward" in screen
+
+
 def test_what_is_wrong_is_named_once_with_what_to_do():
     frame = tumours()
     screen = doctor(frame.assign(status=frame["known"] * 3), "--id", "case").stdout

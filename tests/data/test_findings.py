@@ -121,6 +121,32 @@ def test_noise_is_no_leak(seed, categories, n_p):
         assert separation(column(values), is_p, ~is_p) < 0.95
 
 
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.3, 0.05, 0.0])
+@pytest.mark.parametrize("kind", ["date", "flag", "category"])
+def test_a_value_of_the_known_positives_alone_is_a_leak(kind, share):
+    """It is filled in for a part of the known positives, and so a note of what people found."""
+    rng = np.random.default_rng(0)
+    is_p = np.arange(2_000) < 300
+    filled = is_p & (rng.random(2_000) < share)
+    values = {
+        "date": np.where(filled, 7.5 + rng.random(2_000), np.nan),
+        "flag": filled.astype(float),
+        "category": np.where(filled, "confirmed", rng.choice(["a", "b"], 2_000)),
+    }
+    found = leaking(column(values[kind]), is_p, ~is_p)
+    assert (found is not None) == (share >= 0.3)
+    if found is not None and share < 0.9:
+        part = f"for {100 * filled[is_p].mean():.0f} % of the known positives and 0 %"
+        assert part in found.sentence
+
+
+def test_a_value_that_hidden_positives_share_is_no_leak():
+    rng = np.random.default_rng(0)
+    is_p, hidden = np.arange(2_000) < 300, np.arange(2_000) > 1_800
+    has = (is_p | hidden) & (rng.random(2_000) < 0.6)
+    assert leaking(column(has.astype(float)), is_p, ~is_p) is None
+
+
 def test_separation_of_numbers_is_auc():
     values = np.r_[RNG.normal(1, 1, 100), RNG.normal(0, 1, 300)]
     wins = np.mean(values[:100, None] > values[None, 100:])

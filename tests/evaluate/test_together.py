@@ -11,6 +11,7 @@ from scipy.stats import beta
 
 from topbin.core import Alarm, AlphaEstimate
 from topbin.core.posterior import LEVELS, AlphaPosterior
+from topbin.evaluate.audit import draw, judge
 from topbin.evaluate.audit.judging import FLAT, AuditResult, answers_like, update, update_by_all
 from topbin.evaluate.measure import Share
 
@@ -191,3 +192,13 @@ def test_where_an_alarm_says_that_scores_mislead_answers_decide_alone(code):
     assert after.interval_assumes == "by the answers alone, because an alarm doubts the scores"
     assert after.upper_bound is None
     assert not update_by_all(estimate(normal(0.03, 0.01)), [first]).alone
+
+
+def test_a_few_answers_do_not_make_the_answer_vaguer():
+    before = estimate(normal(0.2, 0.03))
+    for open_rows in (18, 12):  # of 20 that were drawn; open ones count whichever way is worse
+        said = ["yes"] + ["no"] * (19 - open_rows) + [""] * open_rows
+        audited = judge(draw(5000, 20), said, before)
+        both = update_by_all(before, [audited])
+        assert not both.alone
+        assert np.ptp(both.interval) < 1.3 * np.ptp(before.interval)

@@ -51,7 +51,7 @@ def test_what_makes_alpha_wrong_asks_for_an_audit(code):
 def test_what_makes_alpha_too_high_leaves_the_bound_with_its_condition(code):
     found = decide(estimate(0.2, 0.3, code))
     assert found.say == "quote only the bound"
-    assert "at most 0.300 if the labeled positives are like the others" in found.reason
+    assert "α ≤ 0.300 if the labeled positives are like the others" in found.reason
 
 
 def test_the_next_step_says_what_it_buys_for_both_kinds_of_audit():

@@ -11,7 +11,7 @@ from topbin.core import Evidence, Tails
 from topbin.learn.fitting import FitOptions, fit_table
 from topbin.learn.labeling.propensity import attributes, labeling_chance
 from topbin.learn.labeling.scar import ScarTest, find_clusters, merge_small, project, scar_test
-from topbin.learn.labeling.subtypes import shrunken
+from topbin.learn.labeling.subtypes import random_labels_test, shrunken
 from topbin.learn.learners import TEDN
 from topbin.learn.probabilities import RatioMap
 from topbin.learn.rows import TrainingTable
@@ -225,6 +225,22 @@ def test_the_test_has_its_size_and_power():
     assert alarms <= 3  # 5 % promised; fewer because of the allowance for cross-fitting
     assert found >= 22
     assert scar_test(np.ones((30, 1)), np.arange(30) < 15).p_value is None
+
+
+def test_negatives_among_likely_positives_are_no_bias():
+    """Overlapping classes: unlabeled likely rows lie toward the negatives, whatever the labels."""
+    alarms = plain = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = rng.random(2_500) < 0.3
+        X = rng.normal(y[:, None] * np.array([1.5, 1.0, 0.0]))
+        is_p = y & (rng.random(2_500) < 0.3)
+        scores = X @ [1.5, 1.0, 0.0] + rng.normal(size=2_500)  # of a model that errs
+        alarms += random_labels_test(X, is_p, scores, seed=seed).is_alarm
+        likely = scores > np.quantile(scores, 0.75)
+        plain += scar_test(X[likely], is_p[likely], likely=scores[likely], seed=seed).is_alarm
+    assert alarms <= 3  # of 20 with random labels; more than 3 have a chance of 1.6 % at 5 %
+    assert plain >= 4  # what the direction of the negatives is left out for
 
 
 def test_a_test_without_power_says_so():

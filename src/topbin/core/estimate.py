@@ -57,6 +57,12 @@ _NOT_INDEPENDENT = AlarmKind(
 _NOTHING_LEARNED = AlarmKind(remedy=MORE, high="a model that learned nothing gives such an α too")
 # By code. Of several alarms the first in this order is the one that a headline or a verdict names.
 ALARMS = {
+    "repeated-rows": AlarmKind(
+        remedy=FIX,
+        wrong="many rows are copies of others; keep one of each, and fit again",
+        meaning="Models that score a row have seen a copy of it, so known positives score too "
+        "high; interval and bound, which count every copy, are too narrow.",
+    ),
     "leak": AlarmKind(
         remedy=FIX,
         doubt="a column seems to leak the label, so the share is likely higher",
@@ -74,11 +80,12 @@ ALARMS = {
         meaning="Models that score a visit have seen the other visits of the same patient, so "
         "known positives score too high and hidden ones too low.",
     ),
-    "repeated-rows": AlarmKind(
+    "seen-in-training": AlarmKind(
         remedy=FIX,
-        wrong="many rows are copies of others",
-        meaning="Models that score a row have seen a copy of it, so known positives score too "
-        "high; interval and bound, which count every copy, are too narrow.",
+        doubt="the scores may be of rows that trained the model, so the share is likely higher",
+        wrong="the scores may be of rows that trained the model",
+        meaning="A model knows the labels of the rows it was trained on, so hidden positives score "
+        "as low as negatives.",
     ),
     "biased-labels": AlarmKind(
         doubt="the labels do not look random, so the share is likely higher",

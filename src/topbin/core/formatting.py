@@ -20,6 +20,15 @@ def figure(share: float, places: int = 3) -> str:
     return f"{share:.{max(places, _decimals(share))}f}"
 
 
+def difference(value: float) -> str:
+    """A difference of two shares.
+
+    >>> difference(-0.25), difference(0.00042), difference(-0.0)
+    ('-0.25', '0.00042', '0.00')
+    """
+    return f"{'-' if value < 0 else ''}{figure(abs(value), places=2)}"
+
+
 def percent(share: float) -> str:
     """The same as a percentage, without zeros at its end.
 

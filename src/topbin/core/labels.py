@@ -457,7 +457,12 @@ def _advice(values: list[Any]) -> str:
 
 def _as_value(value: Any) -> Any:
     """A truth value as text: as it is, it would stand for a flag."""
-    return str(value) if isinstance(value, bool) else value
+    return str(value) if isinstance(value, bool) else _as_number(value)
+
+
+def _as_number(value: Any) -> Any:
+    """1 for 1.0, as the file has it: beside blank cells readers make floats of whole numbers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _table(counts: Mapping[Any, int]) -> str:
@@ -467,5 +472,5 @@ def _table(counts: Mapping[Any, int]) -> str:
 
 
 def _show(value: Any) -> str:
-    shown = "blank" if value is None else repr(value)
+    shown = "blank" if value is None else repr(_as_number(value))
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from topbin.core.binomial import share_below
-from topbin.core.checks import check_fraction
+from topbin.core.binomial import exact_upper, share_below
+from topbin.core.checks import Floats, check_fraction
 from topbin.core.errors import InputError
-from topbin.core.formatting import counted
+from topbin.core.formatting import counted, percent
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.data.batch import Part
@@ -33,6 +33,7 @@ from topbin.data.columns import Cells, Column, as_columns, mixed_units, numeric_
 from topbin.data.formats.written import OTHER_MARK, NumberCell, as_float
 from topbin.data.paths import is_image_name
 
+LEAK_RISK, FEWER = 0.001, 3  # of a value; hidden positives are so many times fewer than known ones
 LEAK_AUC = 0.98
 FEW_VALUES = 50
 FEW_ROWS = 20
@@ -298,16 +299,49 @@ def _reading(text: str, cell: NumberCell | None) -> tuple[str, str]:
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
-    """A column that alone separates the labeled rows from the others."""
+    """A column that alone separates the labeled rows, or many of them, from the others."""
     auc = separation(column, is_p, is_u)
-    if auc < leak:
+    if auc >= leak:
+        seen, figure = f"alone separates positives from unlabeled rows (AUC {auc:.3f})", auc
+        most = 2 * (1 - auc)
+    elif (found := _of_the_labeled(column, is_p, is_u)) is not None:
+        seen, figure, most = found
+    else:
         return None
     sentence = (
-        f'"{column.name}" alone separates positives from unlabeled rows (AUC {auc:.3f}). If it '
-        f"does not leak the label, at most {200 * (1 - auc):.1f} % of the unlabeled are positive. "
-        f'If it does, leave it out: --drop {quote(column.name)} (drop=["{column.name}"]).'
+        f'"{column.name}" {seen}. If it does not leak the label, at most {100 * most:.1f} % of the '
+        f"unlabeled are positive. If it does, leave it out: --drop {quote(column.name)} "
+        f'(drop=["{column.name}"]).'
     )
-    return Finding("leak", column.name, auc, sentence)
+    return Finding("leak", column.name, figure, sentence)
+
+
+def _of_the_labeled(column: Column, is_p: Mask, is_u: Mask) -> tuple[str, float, float] | None:
+    """A value that is common among known positives, and so rare elsewhere that none are hidden.
+
+    It comes with its share of the known positives, and the largest share of the unlabeled rows that
+    can be positive if hidden positives have it as often: fewer than a third of the known ones.
+
+    >>> column = as_columns({"paid": ["2021", None] * 50 + [None] * 900})["paid"]
+    >>> _of_the_labeled(column, np.arange(1000) < 100, np.arange(1000) >= 100)[:2]
+    ('is filled in for 50 % of the known positives and 0 % of the unlabeled rows', 0.5)
+    """
+    n_p, n_u = int(is_p.sum()), int(is_u.sum())
+    ways = [((~column.missing).astype(np.intp), ["is empty", "is filled in"])]
+    if column.kind == "string":
+        ways.append((column.codes, [f'is "{text}"' for text in column.texts]))
+    elif column.kind in ("number", "boolean") and (few := _few_values(column.numbers)) is not None:
+        ways.append((few[1], [f"is {value:g}" for value in few[0] if value == value]))
+    for codes, said in ways:
+        p, u = (np.bincount(codes[side], minlength=len(said) + 1) for side in (is_p, is_u))
+        common = np.flatnonzero(p[: len(said)])
+        most = exact_upper(u[common], n_u, LEAK_RISK) * n_p / p[common]
+        if most.size and FEWER * most.min() * n_u < n_p:
+            best = common[np.argmin(most)]
+            shares = f"{100 * p[best] / n_p:.0f} %", f"{percent(u[best] / n_u)} %"
+            seen = "{} for {} of the known positives and {} of the unlabeled rows"
+            return seen.format(said[best], *shares), float(p[best] / n_p), float(most.min())
+    return None
 
 
 def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
@@ -331,13 +365,19 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
         filled = np.where(column.missing, end, values)
         auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
         aucs += [auc, 1 - auc]
-    # A few values show that most columns have too many, and need not be sorted.
-    sample = values[:: max(1, values.size // (4 * FEW_VALUES))]
-    if np.unique(sample).size <= FEW_VALUES + 1:
-        distinct, codes = np.unique(values, return_inverse=True)
-        if distinct.size <= FEW_VALUES + 1:
-            aucs.append(_category_auc(codes, is_p, is_u))
+    if (few := _few_values(values)) is not None:
+        aucs.append(_category_auc(few[1], is_p, is_u))
     return float(max(aucs))
+
+
+def _few_values(values: Floats) -> tuple[Floats, NDArray[np.intp]] | None:
+    """The different values and the position of each row's; None if they are many."""
+    # A few rows show that most columns have too many, and need not be sorted.
+    sample = values[:: max(1, values.size // (4 * FEW_VALUES))]
+    if np.unique(sample).size > FEW_VALUES + 1:
+        return None
+    distinct, codes = np.unique(values, return_inverse=True)
+    return (distinct, codes) if distinct.size <= FEW_VALUES + 1 else None
 
 
 def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
@@ -388,6 +428,26 @@ def find_in_files(files: Iterable[Part]) -> tuple[Finding, ...]:
         words = f"{counted(empty, 'text file')} {are} counts as a row."
         findings.append(Finding("empty-texts", None, empty, words))
     return tuple(findings)
+
+
+def repeated_ids(name: str, ids: Any) -> tuple[Finding, ...]:
+    """Names of rows that name several.
+
+    >>> import pandas as pd
+    >>> repeated_ids("visit", pd.Series(["a", "b"]))
+    ()
+    >>> repeated_ids("town", pd.Series(["Ulm"] * 3))[0].figure
+    2.0
+    """
+    repeated = int(ids.dropna().duplicated().sum())
+    if not repeated:
+        return ()
+    sentence = (
+        f'"{name}" does not name single rows: {counted(repeated)} of {ids.size:,} have the value '
+        "of another one, and models do not read it. If rows of one value belong together, say so: "
+        f'--group {quote(name)} (group="{name}").'
+    )
+    return (Finding("repeated-ids", name, float(repeated), sentence),)
 
 
 def overlap(twins: Twins) -> tuple[Finding, ...]:

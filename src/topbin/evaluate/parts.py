@@ -463,7 +463,7 @@ def _doubts(compared: Compared, n_p: int, comparisons: int) -> list[str]:
     if n_p == 0:
         notes.append("no labeled positives; its positives are assumed to score like the others")
     if compared.borrows:
-        notes.append("its rows tell it apart so little that most of its α is that of the whole")
+        notes.append("its own rows say so little that most of its α is that of all groups")
     if compared.like_positives is not None and compared.like_positives * comparisons < LEVEL:
         notes.append(
             "its labeled positives do not score like the others, so labeling or the overlap of "

@@ -40,6 +40,7 @@ NARROW, RELATIVE = 0.05, 0.5  # widths of intervals: in all, and as a part of α
 FAR = 4  # times the low end: then only the high end says something
 NEARLY_ALL = 0.75  # of the positives; labels at random are hardly ever so complete
 USEFUL = 0.5  # a bound above it says too little to be quoted
+WORTH = 0.8  # times the width of an interval that is narrow enough already
 BLIND = 100  # rows to audit where scores mislead
 SIZES = (30, 60, 100, 150, 200, 300, 400)  # of audits that are suggested
 RUN = "RUN"  # the run folder, where nobody knows yet what it is called
@@ -167,9 +168,9 @@ def decide(
             buys += f"; within {at_alpha:.2f} if it is near {figure(estimate.alpha)}"
     elif widths is not None:
         gains = _gains(estimate, widths)
-        if say == "quote it":  # then only what is narrower is worth an audit
+        if say == "quote it":  # then only what is clearly narrower is worth an audit
             now = np.ptp(estimate.interval or (0.0, 1.0))
-            gains = tuple(gain for gain in gains if np.ptp(gain.interval) < now)
+            gains = tuple(gain for gain in gains if np.ptp(gain.interval) < WORTH * now)
         buys = "; or ".join(map(str, gains))
     command = gains[0].command if gains else ""
     if remedy is not None and wrong is not None:
@@ -213,9 +214,7 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     if too_high := [kind.high for code, kind in ALARMS.items() if kind.high and code in codes]:
         return _bound(most, too_high[0])
     if not is_narrow(estimate.interval, estimate.alpha):
-        # A bound below the interval's end, which has half the risk, would look like an error.
-        bound = None if most is None else max(most, high)
-        return _bound(bound, wide) if is_far else ("audit first", wide)
+        return _bound(most, wide) if is_far else ("audit first", wide)
     if is_far:
         rows = f"({round(low * estimate.n_u):,} to {counted(round(high * estimate.n_u))})"
         return (
@@ -229,7 +228,7 @@ def _bound(most: float | None, reason: str) -> tuple[Say, str]:
     """The bound, if there is one that says anything."""
     if most is None or most > USEFUL:
         return "audit first", reason
-    return "quote only the bound", f"{reason}; α is at most {figure(most)} {IF_ALIKE}"
+    return "quote only the bound", f"{reason}; the one-sided bound is α ≤ {figure(most)} {IF_ALIKE}"
 
 
 def _gains(estimate: AlphaEstimate, widths: AuditWidths) -> tuple[Gain, ...]:

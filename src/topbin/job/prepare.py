@@ -21,7 +21,7 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Columns, with_vectors
 from topbin.data.encoders import GivenEncoder
 from topbin.data.features import LINEAR, Dropped, Feature, Features, fit_features
-from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap
+from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap, repeated_ids
 from topbin.data.images import Images
 from topbin.data.schema import check_columns, quoted
 from topbin.data.table import as_column, attach_whole
@@ -305,7 +305,8 @@ def _encoded(
     columns = columns.with_read(f.read(columns[f.name]) for f in odd)
     others = [name for name in table.kinds if name not in (label, id, *read.text)]
     findings, alarms = _notice(columns, X, labels, features, others, folds)
-    findings = (*opened.findings, *noticed, *findings)
+    ids = () if id in (None, rows.group) else repeated_ids(id, table.select([id]).frame[id])
+    findings = (*opened.findings, *noticed, *ids, *findings)
     classes = opened.classes
     return Prepared(
         table=table,

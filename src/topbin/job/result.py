@@ -310,14 +310,15 @@ class Result:
         """
         est = self.estimate
         points = sorted((other.alpha, other.method) for other in self.methods)
-        readings = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
+        read = [f"{method} {figure(alpha)}" for alpha, method in points]
         most = 1.0 if est.interval is None else est.interval[1] + 1 / est.n_u
-        word = "methods agree"
+        higher = sum(alpha > most for alpha, _ in points)
         if any(alarm.code == "methods-disagree" for alarm in est.alarms):
-            word = "methods disagree"
-        elif points and points[-1][0] > most:
-            word = "methods that err upward are higher"
-        return f"{word}: {readings}"
+            return f"methods disagree: {', '.join(read)}"
+        if not higher:
+            return f"methods agree: {', '.join(read)}"
+        above, others = ", ".join(read[-higher:]), ", ".join(read[:-higher])
+        return f"above the interval, as methods that err upward can be: {above}; others: {others}"
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""

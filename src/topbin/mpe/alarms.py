@@ -46,6 +46,8 @@ def find_alarms(
     ]
     if evidence.crossfitted:
         alarms = [by_own_models(alarm) for alarm in alarms]
+    elif evidence.has_scores:
+        alarms += seen_in_training(estimate)
     return (*alarms, *methods_disagree(estimate, others))
 
 
@@ -139,6 +141,24 @@ def by_own_models(alarm: Alarm) -> Alarm:
     )
 
 
+def seen_in_training(estimate: AlphaEstimate) -> Alarms:
+    """Scores of somebody's model: on rows that trained it, known positives stand above all others.
+
+    >>> est = AlphaEstimate(alpha=0.0, n_p=300, n_u=900, method="bbe", interval=(0.0, 0.01))
+    >>> [alarm.code for alarm in seen_in_training(est)]
+    ['seen-in-training']
+    """
+    high = estimate.alpha if estimate.interval is None else estimate.interval[1]
+    labeled = estimate.n_p / (estimate.n_p + high * estimate.n_u)
+    if estimate.n_p >= TINY_BIN and labeled > NEAR_ONE:
+        message = (
+            f"by these scores at least {100 * labeled:.0f} % of all positives are labeled already. "
+            "So it looks if a model scores the rows that it was trained on. Use held-out scores "
+            "(cross_val_predict), or topbin fit."
+        )
+        yield Alarm("seen-in-training", message, "down")
+
+
 def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Tied scores cannot be separated, so a pure part of a tied group cannot be found."""
     seen, wanted = tails.cuts.size, geometric_ranks(tails.n_p).size
@@ -200,7 +220,9 @@ def repeated_rows(share: float) -> tuple[Alarm, ...]:
     """
     if share <= REPEATED:
         return ()
-    message = f"{100 * share:.0f} % of the rows are exact copies of others; keep one of each."
+    message = (
+        f"{100 * share:.0f} % of the rows have an exact copy among the others; keep one of each."
+    )
     return (Alarm("repeated-rows", message, "down"),)
 
 

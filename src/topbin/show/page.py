@@ -10,7 +10,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.estimate import DIRECTION, IF_ALIKE, NO_ALARMS, AlphaEstimate, Headline, Interval
-from topbin.core.formatting import counted, figure, low_to_high, percent, sentence, visible
+from topbin.core.formatting import (
+    counted,
+    difference,
+    figure,
+    low_to_high,
+    percent,
+    sentence,
+    visible,
+)
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.curves import pu_curves
@@ -125,9 +133,10 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     made.globals |= {
-        "figure": figure, "percent": percent, "counted": counted, "sentence": sentence,
-        "low_to_high": low_to_high, "verdict_words": verdict_words, "direction": DIRECTION,
-        "no_alarms": NO_ALARMS, "gamma_means": MEANS, "is_explanation": is_explanation,
+        "figure": figure, "difference": difference, "percent": percent, "counted": counted,
+        "sentence": sentence, "low_to_high": low_to_high, "verdict_words": verdict_words,
+        "direction": DIRECTION, "no_alarms": NO_ALARMS, "gamma_means": MEANS,
+        "is_explanation": is_explanation,
     }  # fmt: skip
     made.tests["nearest"] = is_nearest
     return made

@@ -85,7 +85,7 @@ def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = Fal
         Replace a folder that is there.
     """
     if not is_own(model, STORED):
-        raise _turned_inside_out(model) or refused(name_of(model))
+        raise _other_way(model) or refused(name_of(model))
     about = {"format": FORMAT, "topbin": topbin.__version__, "class": type(model).__name__}
     attached = Attachments()
     about |= {"versions": _versions(), "model": pack(model, attached)}
@@ -99,8 +99,10 @@ def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = Fal
         (part / SUMS).write_text("".join(sums), encoding="ascii")
 
 
-def _turned_inside_out(model: Any) -> InputError | None:
-    """A pipeline that ends in one of our models stores well the other way round."""
+def _other_way(model: Any) -> InputError | None:
+    """How else to store a result, or a pipeline that ends in one of our models; None: unknown."""
+    if hasattr(model, "answer") and hasattr(model, "save"):
+        return InputError("TB111", "a result of topbin.fit is saved as a run: result.save(folder).")
     last = model.steps[-1][1] if getattr(model, "steps", None) else None
     if not is_own(last, STORED):
         return None

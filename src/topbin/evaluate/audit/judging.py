@@ -75,6 +75,7 @@ FLAT = AlphaPosterior(LEVELS)  # every α is as likely as any other
 WITH_SCORES = "scores and answers together"
 ANSWERS_ALONE = "by the answers alone, which contradict the scores"
 SCORES_IN_DOUBT = "by the answers alone, because an alarm doubts the scores"
+TELLING = 20  # answers, from which on the whole flat part of the prior counts
 MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
 
 
@@ -328,7 +329,8 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
     """
     labeled, audited = np.asarray(scores_p), np.asarray(scores_found)
     if min(labeled.size, audited.size) < FEW:
-        return f"{audited.size} {what} are too few to say whether labels are biased."
+        few = "no" if not audited.size else f"only {audited.size}"
+        return f"The audit found {few} {what}: too few to say whether labels are biased."
     test = mannwhitneyu(audited, labeled)
     k, p = f"{audited.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
@@ -408,7 +410,8 @@ class _Claim:
         if high < least:
             return "contradicts", "interval", f"at most {figure(high)}", IMPURE_TOP
         finding = f"between {figure(both[0])} and {figure(both[1])}"
-        if not both[0] <= value <= both[1]:
+        shown = figure(value), *map(figure, both)
+        if not both[0] <= value <= both[1] and shown[0] not in shown[1:]:
             return "contradicts", "point", finding, OFF_CENTER
         if chance >= ENOUGH_POWER:
             return "agrees", None, finding, self._what_would_show(kind, chance)
@@ -558,6 +561,8 @@ def update(
     """The posterior after an audit that found this α and this interval.
 
     A share `flat` of the prior is spread evenly, because scores mislead where labels are biased.
+    Fewer than 20 answers can hardly show that, and spread less, so that the first ones do not make
+    the answer vaguer.
 
     >>> flat = AlphaPosterior(LEVELS)
     >>> before = AlphaEstimate(alpha=0.3, n_p=100, n_u=900, method="overlap", posterior=flat)
@@ -575,6 +580,7 @@ def update(
         if interval[0] < alpha < interval[1]:
             posterior = _moved(posterior, alpha, interval, confidence)
         return Together(posterior.median, posterior.interval(confidence), posterior, alone=True)
+    flat *= min(1.0, (hits + others) / TELLING)
     posterior = before.posterior.updated(log_likelihood, flat=flat)
     return Together(posterior.median, posterior.interval(confidence), posterior, alone=False)
 
