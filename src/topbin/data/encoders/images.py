@@ -35,7 +35,7 @@ from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, sc
 
 DESCRIPTION, MODEL = "encoder.json", "model.onnx"
 MOST_BYTES = 2 << 30  # of a model
-AT_ONCE = 32  # images that the encoder reads at once
+AT_ONCE = 8  # images that the encoder reads at once; more take memory, and no less time
 CLOSE = 1e-3  # how near to its description an encoder must be, as a part of the largest number
 SCALED = b"bicubic "  # in the digest, so that vectors of images scaled otherwise are not mixed in
 NONE = "none"  # no encoder: a net is trained
