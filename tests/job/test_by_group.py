@@ -143,7 +143,7 @@ def test_a_group_of_one_row_is_wide_and_borrows():
     assert east.n_u == 1
     assert east.borrows
     assert not east.differs
-    assert "most of its α is that of the whole" in " ".join(east.notes)
+    assert "most of its α is that of all groups" in " ".join(east.notes)
 
 
 @pytest.mark.parametrize(

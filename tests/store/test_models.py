@@ -531,7 +531,7 @@ def test_rows_that_are_not_tables_keep_their_shape(tmp_path):
 
 def test_without_the_packages_the_extra_is_named(fitted, tmp_path, monkeypatch):
     boosted = {name: name for name in ("lightgbm", "xgboost", "catboost")}
-    for name, missing in {**boosted, "nnpu net": "safetensors"}.items():
+    for name, missing in {**boosted, "nnpu net": "safetensors.torch"}.items():
         if name in fitted:
             tb.save(fitted[name], tmp_path / name)
             with monkeypatch.context() as patch:

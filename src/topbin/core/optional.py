@@ -24,17 +24,26 @@ def require(module: str, *, extra: str | None, caller: str) -> ModuleType:
     Traceback (most recent call last):
     topbin.core.errors.MissingExtra: TB011 fit needs no_such_package: pip install "topbin[boost]"
     """
-    refuse_missing(package := module.partition(".")[0], extra=extra, caller=caller)
+    package = module.partition(".")[0]
     if package in REPORTING:
         os.environ.setdefault(REPORTING[package], "1")
-    return import_module(module)
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise  # the package is there; something it needs is not
+        raise _missing(package, extra, caller) from error
 
 
 def refuse_missing(package: str, *, extra: str | None, caller: str) -> None:
     """TB011 if a package is not installed; it is not imported, which can take seconds."""
     if find_spec(package) is None:
-        wanted = f'"topbin[{extra}]"' if extra else package
-        raise MissingExtra("TB011", f"{caller} needs {package}: pip install {wanted}")
+        raise _missing(package, extra, caller)
+
+
+def _missing(package: str, extra: str | None, caller: str) -> MissingExtra:
+    wanted = f'"topbin[{extra}]"' if extra else package
+    return MissingExtra("TB011", f"{caller} needs {package}: pip install {wanted}")
 
 
 def keep_freed_memory() -> None:

@@ -36,7 +36,7 @@ from topbin.mpe.samples import is_sparse
 
 REDRAWS, TRIALS = 999, 200
 LEVEL, TILT = 0.05, 2.0
-WEAK = 0.1  # a power below which a test without a finding says nothing
+WEAK = 0.2  # a power below which a test without a finding says nothing
 # The models that call a row likely were trained on the labels of others like it, so labels vary
 # more among them than chance alone lets them: by this factor, on the sd. It was chosen on 110 fits
 # with random labels, and other fits check it (bench/results/subtypes.md).
