@@ -10,6 +10,7 @@ from quick_plans import quick_plans
 from tumours import TRUTH, hidden_truth
 from tumours import tumours as all_columns
 
+import topbin as tb
 from topbin.cli import main
 
 
@@ -263,3 +264,16 @@ def test_every_help_has_examples_groups_and_exit_codes(verb):
     assert f"topbin {verb}" in text
     assert "Output:" in text
     assert "Exit codes: 0 done, 1 failed, 2 wrong use, 3" in text
+
+
+def test_an_interrupt_before_the_first_answer_says_how_to_go_on(folder, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tb.PvUClassifier, "fit", interrupt)
+    tumours().to_csv(folder / "stop.csv", index=False)
+    done = call("fit", folder / "stop.csv", "--label", "known", "-o", folder / "stopped")
+    assert done.exit_code == 1
+    assert "stopped         there is no answer yet; to go on, the same command with --resume" in (
+        done.output
+    )

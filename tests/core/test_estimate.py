@@ -89,4 +89,4 @@ def test_a_notebook_shows_the_summary_and_the_interval_on_a_scale():
 def test_the_method_errs_on_top_of_a_doubt_that_says_which_way():
     assert f"bias            {FULL.caution}" in FULL.summary()
     leaks = replace(FULL, alarms=(Alarm("leak", "seen.", "down"),))
-    assert f"bias            apart from that, {FULL.caution}" in leaks.summary()
+    assert f"bias            besides what the alarms say, {FULL.caution}" in leaks.summary()

@@ -433,7 +433,7 @@ class AlphaEstimate:
         """Which way the method errs. Where a doubt says which way α is wrong, it comes on top."""
         if self.caution is None or self.doubt is None:
             return self.caution
-        return f"apart from that, {self.caution}"
+        return f"besides what the alarms say, {self.caution}"
 
     def _share_of_unlabeled(self) -> str:
         lead, of = self.headline, f"of the {self.n_u:,} unlabeled are positive"

@@ -487,7 +487,7 @@ def _check_label(rows: Rows) -> None:
     if not isinstance(label, str | None):
         raise InputError(
             "TB008",
-            f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "
+            f"label is the name of a column; got {type(label).__name__}. Add the labels as a "
             'column, frame.assign(known=labels), and say label="known". If positives and unlabeled '
             "rows are in two frames: topbin.fit(unlabeled, positives=positives).",
         )

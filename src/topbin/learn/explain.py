@@ -26,6 +26,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 from scipy.special import logit
@@ -153,6 +154,7 @@ class Explanation:
         if isinstance(value, list | tuple | np.ndarray):
             return Reason(name, f"a vector of {len(value):,}", part)
         text = f"{value:g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
+        text = "blank" if pd.isna(value) else text
         return Reason(name, text if len(text) <= LONGEST else f"{text[:LONGEST]}…", part)
 
 
