@@ -224,4 +224,4 @@ def test_labels_that_differ_are_noticed_and_others_are_not():
     labeled = rng.normal(2, 1, 200)
     assert "no sign of biased labels" in compare_labels(labeled, rng.normal(2, 1, 30))
     assert "score lower than the labeled ones" in compare_labels(labeled, rng.normal(0, 1, 30))
-    assert "only 4 positives: too few" in compare_labels(labeled, labeled[:4])
+    assert "positives that the audit found are too few (4)" in compare_labels(labeled, labeled[:4])

@@ -329,8 +329,8 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
     """
     labeled, audited = np.asarray(scores_p), np.asarray(scores_found)
     if min(labeled.size, audited.size) < FEW:
-        few = "no" if not audited.size else f"only {audited.size}"
-        return f"The audit found {few} {what}: too few to say whether labels are biased."
+        few = f"The {what} that the audit found are too few ({audited.size})"
+        return f"{few} to say whether labels are biased."
     test = mannwhitneyu(audited, labeled)
     k, p = f"{audited.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
