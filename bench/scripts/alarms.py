@@ -21,7 +21,6 @@ first_screen.py and of the first three data sets, and on 44 with biased labels; 
 "drawn" are of a kind that had been seen, with other seeds. A test that does not leave out the
 direction in which negatives lie raised an alarm in 21 of 94 fits with random labels that were not
 used to choose, and this one in 2; of 24 with biased labels both found 20.
-Columns about labels in alarms_leaks.csv are of an earlier version of the test.
 """
 
 import sys
