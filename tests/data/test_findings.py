@@ -136,7 +136,7 @@ def test_a_value_of_the_known_positives_alone_is_a_leak(kind, share):
     found = leaking(column(values[kind]), is_p, ~is_p)
     assert (found is not None) == (share >= 0.3)
     if found is not None and share < 0.9:
-        part = f"for {100 * filled[is_p].mean():.0f} % of the known positives and 0 %"
+        part = f"for {100 * filled[is_p].mean():.0f} % of the known positives and no unlabeled row"
         assert part in found.sentence
 
 

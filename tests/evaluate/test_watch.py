@@ -112,10 +112,35 @@ def test_after_the_rows_have_moved_alpha_is_unknown_until_they_are_back(bad):
     assert found[10 + bad].sentence.startswith(f"{10 + bad}: α = ")
 
 
+def test_a_share_that_moved_meanwhile_raises_its_alarm_when_the_rows_are_back():
+    moved = np.array([[0.2] * 5, [0.6, 0.1, 0.1, 0.1, 0.1], [0.2] * 5])
+    usual = np.full((3, 5), 0.2)
+    many = periods([0.1] * 13 + [0.4] * 9, columns=[usual] * 10 + [moved] * 4 + [usual] * 8)
+    found = watched(many)
+    alarms = [(one.start, one.alarm, one.since) for one in found if one.alarm]
+    assert alarms == [("10", "rows", "10"), ("14", "share", "14")]
+    assert not any(one.is_unknown for one in found[14:])
+
+
+def test_rows_that_move_twice_are_unlike_those_before_the_first_move():
+    moved = np.array([[0.2] * 5, [0.6, 0.1, 0.1, 0.1, 0.1], [0.2] * 5])
+    columns = [np.full((3, 5), 0.2)] * 10 + [moved] * 4 + [moved[[1, 0, 2]]] * 4
+    found = watched(periods([0.1] * 18, columns=columns))
+    assert [one.start for one in found if one.alarm] == ["10", "14"]
+    assert all("unlike those before 10;" in one.sentence for one in found[15:])
+
+
+def test_one_odd_first_period_does_not_make_all_others_unknown():
+    odd = np.array([[0.2] * 5, [0.6, 0.1, 0.1, 0.1, 0.1], [0.2] * 5])
+    found = watched(periods([0.1] * 20, columns=[odd] + [np.full((3, 5), 0.2)] * 19))
+    assert sum(one.is_unknown for one in found) <= 3
+    assert not found[-1].is_unknown
+
+
 def test_a_share_that_moves_among_unknown_rows_is_no_alarm():
     moved = np.array([[0.2] * 5, [0.6, 0.1, 0.1, 0.1, 0.1], [0.2] * 5])
-    columns = [np.full((3, 5), 0.2)] * 10 + [moved] * 10
-    found = watched(periods([0.1] * 14 + [0.4] * 6, columns=columns))
+    columns = [np.full((3, 5), 0.2)] * 10 + [moved] * 9
+    found = watched(periods([0.1] * 14 + [0.4] * 5, columns=columns))
     assert [one.start for one in found if one.alarm] == ["10"]
     assert all(one.is_unknown for one in found[10:])
 

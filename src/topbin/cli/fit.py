@@ -92,7 +92,7 @@ def fit(
     try:
         is_new = _work(show, output, request, values, force=force, resume=resume)
     except (KeyboardInterrupt, SystemExit):  # from the keyboard, or by a signal
-        if output.exists():
+        if output.exists() and not (output / "result.json").exists():
             show.say("stopped", "there is no answer yet; to go on, the same command with --resume")
         raise
     from topbin.show.screen import summarize

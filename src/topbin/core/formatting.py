@@ -26,7 +26,8 @@ def difference(value: float) -> str:
     >>> difference(-0.25), difference(0.00042), difference(-0.0)
     ('-0.25', '0.00042', '0.00')
     """
-    return f"{'-' if value < 0 else ''}{figure(abs(value), places=2)}"
+    text = figure(abs(value), places=2)
+    return f"-{text}" if value < 0 and float(text) else text
 
 
 def percent(share: float) -> str:

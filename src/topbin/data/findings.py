@@ -25,15 +25,18 @@ from scipy.sparse import issparse
 from topbin.core.binomial import exact_upper, share_below
 from topbin.core.checks import Floats, check_fraction
 from topbin.core.errors import InputError
-from topbin.core.formatting import counted, percent
+from topbin.core.formatting import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.data.batch import Part
 from topbin.data.columns import Cells, Column, as_columns, mixed_units, numeric_marks, readings
 from topbin.data.formats.written import OTHER_MARK, NumberCell, as_float
 from topbin.data.paths import is_image_name
+from topbin.data.schema import shortened
 
-LEAK_RISK, FEWER = 0.001, 3  # of a value; hidden positives are so many times fewer than known ones
+# A leak of a part of the labels: its least share of the known positives, the risk of a mistake, and
+# how many times fewer hidden positives than known ones there would be.
+COMMON, LEAK_RISK, FEWER = 0.1, 0.001, 3
 LEAK_AUC = 0.98
 FEW_VALUES = 50
 FEW_ROWS = 20
@@ -116,11 +119,18 @@ def check_table(
 
 
 def find_in_columns(
-    columns: Iterable[Column], is_p: Mask, is_u: Mask, leak: float = LEAK_AUC
+    columns: Iterable[Column],
+    is_p: Mask,
+    is_u: Mask,
+    leak: float = LEAK_AUC,
+    *,
+    in_groups: bool = False,
 ) -> tuple[Finding, ...]:
     """What to know about each column: at most one finding per column."""
     findings = (
-        find_useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
+        find_useless(column)
+        or leaking(column, is_p, is_u, leak, in_groups=in_groups)
+        or numbers_as_text(column)
         for column in columns
     )
     return tuple(filter(None, findings))
@@ -298,13 +308,18 @@ def _reading(text: str, cell: NumberCell | None) -> tuple[str, str]:
     return ("decorated", f"{cell.value:.15g}") if as_float(text) is None else ("", "")
 
 
-def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
-    """A column that alone separates the labeled rows, or many of them, from the others."""
+def leaking(
+    column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC, *, in_groups: bool = False
+) -> Finding | None:
+    """A column that alone separates the labeled rows, or many of them, from the others.
+
+    Of rows in groups, many can be the same few cases, so that a value of theirs says little.
+    """
     auc = separation(column, is_p, is_u)
     if auc >= leak:
         seen, figure = f"alone separates positives from unlabeled rows (AUC {auc:.3f})", auc
         most = 2 * (1 - auc)
-    elif (found := _of_the_labeled(column, is_p, is_u)) is not None:
+    elif not in_groups and (found := _of_the_labeled(column, is_p, is_u)) is not None:
         seen, figure, most = found
     else:
         return None
@@ -317,30 +332,32 @@ def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> F
 
 
 def _of_the_labeled(column: Column, is_p: Mask, is_u: Mask) -> tuple[str, float, float] | None:
-    """A value that is common among known positives, and so rare elsewhere that none are hidden.
+    """A value of many known positives that no unlabeled row has, and so hardly any hidden positive.
 
     It comes with its share of the known positives, and the largest share of the unlabeled rows that
     can be positive if hidden positives have it as often: fewer than a third of the known ones.
 
     >>> column = as_columns({"paid": ["2021", None] * 50 + [None] * 900})["paid"]
     >>> _of_the_labeled(column, np.arange(1000) < 100, np.arange(1000) >= 100)[:2]
-    ('is filled in for 50 % of the known positives and 0 % of the unlabeled rows', 0.5)
+    ('is filled in for 50 % of the known positives and no unlabeled row', 0.5)
     """
     n_p, n_u = int(is_p.sum()), int(is_u.sum())
     ways = [((~column.missing).astype(np.intp), ["is empty", "is filled in"])]
     if column.kind == "string":
-        ways.append((column.codes, [f'is "{text}"' for text in column.texts]))
+        ways.append((column.codes, [f'is "{shortened(text)}"' for text in column.texts]))
     elif column.kind in ("number", "boolean") and (few := _few_values(column.numbers)) is not None:
         ways.append((few[1], [f"is {value:g}" for value in few[0] if value == value]))
     for codes, said in ways:
         p, u = (np.bincount(codes[side], minlength=len(said) + 1) for side in (is_p, is_u))
-        common = np.flatnonzero(p[: len(said)])
-        most = exact_upper(u[common], n_u, LEAK_RISK) * n_p / p[common]
-        if most.size and FEWER * most.min() * n_u < n_p:
-            best = common[np.argmin(most)]
-            shares = f"{100 * p[best] / n_p:.0f} %", f"{percent(u[best] / n_u)} %"
-            seen = "{} for {} of the known positives and {} of the unlabeled rows"
-            return seen.format(said[best], *shares), float(p[best] / n_p), float(most.min())
+        shares = np.where(u == 0, p, 0)[: len(said)] / n_p
+        best = int(np.argmax(shares)) if said else 0
+        if not said or shares[best] < COMMON:
+            continue
+        most = float(exact_upper(0, n_u, LEAK_RISK / len(said)) / shares[best])
+        if FEWER * most * n_u < n_p:
+            share = float(shares[best])
+            of = f"for {100 * share:.0f} % of the known positives and no unlabeled row"
+            return f"{said[best]} {of}", share, most
     return None
 
 
@@ -437,14 +454,15 @@ def repeated_ids(name: str, ids: Any) -> tuple[Finding, ...]:
     >>> repeated_ids("visit", pd.Series(["a", "b"]))
     ()
     >>> repeated_ids("town", pd.Series(["Ulm"] * 3))[0].figure
-    2.0
+    3.0
     """
-    repeated = int(ids.dropna().duplicated().sum())
+    repeated = int(ids.dropna().duplicated(keep=False).sum())
     if not repeated:
         return ()
     sentence = (
-        f'"{name}" does not name single rows: {counted(repeated)} of {ids.size:,} have the value '
-        "of another one, and models do not read it. If rows of one value belong together, say so: "
+        f'"{name}" does not name single rows: of {counted(ids.size)}, {repeated:,} share their '
+        "value with another one. Models do not read it. If rows of one value belong together, say "
+        "so: "
         f'--group {quote(name)} (group="{name}").'
     )
     return (Finding("repeated-ids", name, float(repeated), sentence),)

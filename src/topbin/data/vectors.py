@@ -95,7 +95,7 @@ def load_npy(path: str | Path, name: str) -> Any:
 
 
 def are_missing(vectors: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows have no vector: those with NaN, found without a second matrix.
+    """Which rows of floats have no vector: those with NaN, found without a second matrix.
 
     >>> are_missing(np.array([[1.0, 2.0], [np.nan, np.nan]]))
     array([False,  True])

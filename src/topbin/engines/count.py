@@ -445,7 +445,7 @@ class Binned:
             note += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
         notes = (*estimate.notes, note)
         estimate = replace(estimate, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=notes)
-        return add_alarms(estimate, evidence, confidence)
+        return add_alarms(estimate, evidence, confidence, is_given=True)
 
 
 def bin_scores(engine: Engine, counted: Counted) -> Binned:

@@ -7,7 +7,7 @@ whether anything else has: scores that no mixture of the same two classes has, o
 different among rows that score low, most of which are negative whatever α is. Each test has a
 chance `risk` of a false alarm in a year, by Bonferroni's correction for all comparisons of a year.
 Once the rows have moved, α of later periods says nothing either, until the same test finds no more
-difference from the rows before.
+difference from the rows before, or these turn out to have been the odd ones.
 
 Periods are days, weeks, months, or stretches of a number, without a gap between them. A period is
 named by its start, as text: a date, or a number with twelve digits.
@@ -156,13 +156,16 @@ def follow(
         alarm = _alarm(whole, recent, before, tests, columns, risk)
         if usual is not None and alarm.kind == "share":
             alarm = replace(alarm, kind=None)  # α says nothing
-        if alarm.kind is not None:
-            if alarm.kind == "rows":
-                usual, since = usual or before[-alarm.window - 1], recent[-alarm.window].start
-            recent = recent[-alarm.window :]
+        if alarm.kind == "rows":
+            usual, since = usual or before[-alarm.window - 1], since or recent[-alarm.window].start
+        recent, before = _cut(recent, before, alarm)
+        baseline = None if usual is None else _baseline(whole, before[-1], usual, tests, risk)
+        if baseline is not None:
+            usual, since = None, None
+            recent = [*baseline, *recent]
             before = list(accumulate(recent))
-        if usual is not None and _rows_p(whole, before[-1], usual, tests)[0] >= risk:
-            usual, since, alarm = None, None, replace(alarm, kind=None, columns=())
+            alarm = _alarm(whole, recent, before, tests, columns, risk)
+            recent, before = _cut(recent, before, alarm)
         watched.append(
             Watched(
                 start=period.start, rows=period.rows, alpha=now.alpha, interval=now.interval,
@@ -173,6 +176,31 @@ def follow(
             )
         )  # fmt: skip
     return tuple(watched)
+
+
+def _cut(
+    recent: list[Period], before: list[Period], alarm: "_Raised"
+) -> tuple[list[Period], list[Period]]:
+    """The periods since the last alarm, and their sums, after this one."""
+    if alarm.kind is None:
+        return recent, before
+    recent = recent[-alarm.window :]
+    return recent, list(accumulate(recent))
+
+
+def _baseline(
+    whole: Whole, now: Period, usual: Period, tests: int, risk: float
+) -> tuple[Period, ...] | None:
+    """What comes before the rows since they moved, if α of these says something again; or None.
+
+    They are back if nothing tells them from the usual ones. Or the first periods were odd: then
+    the rows since are more by now, and their scores are a mixture of those of the fit.
+    """
+    if _rows_p(whole, now, usual, tests)[0] >= risk:
+        return (usual,)
+    fit = whole.fit(now.seen, whole.unlabeled)
+    is_like_fit = fit is None or 2 * tests * fit >= risk
+    return () if now.rows > usual.rows and is_like_fit else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,10 +273,11 @@ def _counted(
     all_rows = count_rest(engine, data, crossfit, careful.method, most)
     # The tails are of all rows and the scores of some, so no method may read both.
     tails = all_rows.evidence.tails
-    estimate = estimate_alpha(tails, method=careful.method, confidence=careful.confidence)
+    counted = Evidence(counted=tails)
+    estimate = estimate_alpha(counted, method=careful.method, confidence=careful.confidence)
     estimate = replace(estimate, notes=(*estimate.notes, *all_rows.notes))
     careful.fit_from(crossfit, data.X, y, estimate=estimate, evidence=all_rows.evidence)
-    methods = compared_estimates(Evidence(counted=tails))
+    methods = compared_estimates(counted)
     return replace(result, classifier=careful, methods=methods, best=all_rows.best)
 
 

@@ -60,8 +60,8 @@ DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
 WEIGHTS = "they train the models; α, its interval and the candidates count every row once"
 NOT_READ = '"{}" is not read: the model sees the images only.'
 LEAK = (
-    '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
-    "not to be trusted."
+    '"{}" alone tells all or many known positives from unlabeled rows; if it leaks the label, this '
+    "estimate is not to be trusted."
 )
 
 
@@ -450,7 +450,9 @@ def _notice(
     """
     names = [feature.name for feature in features.features if feature.kind not in LINEAR]
     is_p, is_u = labels.is_positive, labels.is_unlabeled
-    in_columns = find_in_columns((columns[name] for name in names), is_p, is_u)
+    in_columns = find_in_columns(
+        (columns[name] for name in names), is_p, is_u, in_groups=folds.row_groups is not None
+    )
     keys = row_keys(X)
     twins = equal_keys(keys[is_p], keys[is_u], [X])
     findings = [finding for finding in in_columns if finding.code not in DROPPED_ANYWAY]

@@ -46,8 +46,6 @@ def find_alarms(
     ]
     if evidence.crossfitted:
         alarms = [by_own_models(alarm) for alarm in alarms]
-    elif evidence.has_scores:
-        alarms += seen_in_training(estimate)
     return (*alarms, *methods_disagree(estimate, others))
 
 
@@ -148,12 +146,15 @@ def seen_in_training(estimate: AlphaEstimate) -> Alarms:
     >>> [alarm.code for alarm in seen_in_training(est)]
     ['seen-in-training']
     """
-    high = estimate.alpha if estimate.interval is None else estimate.interval[1]
+    if estimate.interval is None or estimate.n_p < TINY_BIN:
+        return
+    high = estimate.interval[1]
     labeled = estimate.n_p / (estimate.n_p + high * estimate.n_u)
-    if estimate.n_p >= TINY_BIN and labeled > NEAR_ONE:
+    if labeled > NEAR_ONE and high < 1 - NEAR_ONE:
         message = (
             f"by these scores at least {100 * labeled:.0f} % of all positives are labeled already. "
-            "So it looks if a model scores the rows that it was trained on. Use held-out scores "
+            "It looks like this when a model scores the rows that it was trained on, when a column "
+            "leaks the label, or when hardly any positive is unlabeled. Use held-out scores "
             "(cross_val_predict), or topbin fit."
         )
         yield Alarm("seen-in-training", message, "down")

@@ -11,7 +11,7 @@ from topbin.core.checks import Scores
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.posterior import AlphaPosterior
 from topbin.core.tails import geometric_ranks
-from topbin.mpe.alarms import find_alarms
+from topbin.mpe.alarms import find_alarms, seen_in_training
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.overlap import alpha_posterior
 from topbin.mpe.registry import METHODS, Method, find_method
@@ -60,10 +60,11 @@ def estimate_alpha(
     chosen = find_method(method)
     evidence = Evidence.of(scores_p, scores_u, share_p=share_p)
     chosen.check(evidence)
-    if evidence.has_scores and not isinstance(scores_p, Evidence):
+    is_given = not isinstance(scores_p, Evidence)  # by somebody: perhaps of rows that trained
+    if evidence.has_scores and is_given:
         _refuse_labels(*evidence.scores)
         evidence = _thinned(evidence, chosen)
-    return add_alarms(chosen.read(evidence), evidence, confidence)
+    return add_alarms(chosen.read(evidence), evidence, confidence, is_given=is_given)
 
 
 def compared_estimates(evidence: Evidence) -> tuple[AlphaEstimate, ...]:
@@ -120,10 +121,13 @@ def add_alarms(
     evidence: Evidence,
     confidence: float | None = CONFIDENCE,
     others: Sequence[AlphaEstimate] = (),
+    *,
+    is_given: bool = False,
 ) -> AlphaEstimate:
     """The same estimate with interval, bound and alarms read from the tails of the evidence.
 
-    Rows in groups, and cross-fitted ones, count as the independent rows that they are worth.
+    Rows in groups, and cross-fitted ones, count as the independent rows that they are worth. Scores
+    that were given may be of rows that trained their model.
     """
     tails = evidence.independent
     if evidence.groups_p is not None:
@@ -146,8 +150,10 @@ def add_alarms(
             # A bound that is higher is as valid, and must not contradict the answer beside it.
             upper_bound=max(bound, estimate.alpha) if estimate.method == "overlap" else bound,
         )
-    alarms = find_alarms(estimate, evidence, others)
-    estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
+    alarms = (*estimate.alarms, *find_alarms(estimate, evidence, others))
+    if is_given:
+        alarms = (*alarms, *seen_in_training(estimate))
+    estimate = replace(estimate, alarms=alarms)
     return _without_signal(estimate) if estimate.has_no_signal else estimate
 
 

@@ -38,8 +38,8 @@ REDRAWS, TRIALS = 999, 200
 LEVEL, TILT = 0.05, 2.0
 WEAK = 0.2  # a power below which a test without a finding says nothing
 # The models that call a row likely were trained on the labels of others like it, so labels vary
-# more among them than chance alone lets them: by this factor, on the sd. It was chosen on 110 fits
-# with random labels, and other fits check it (bench/results/subtypes.md).
+# more among them than chance alone lets them: by this factor, on the sd. It was chosen on 182 fits
+# with random labels, and other fits check it (bench/results/alarms.md).
 VARY = 1.1
 STRATA = 4
 FLAT = 1e-6  # a component with less spread, as a part of the rows, has nothing left to compare
@@ -133,8 +133,8 @@ def scar_test(
 
     `rows` are the likely positives, in any space of few columns. `likely` says how likely each is,
     if they differ: less likely ones are less often labeled, so only rows that are about equally
-    likely are compared with each other. Nor are they by what they share with the columns of
-    `toward`, in which rows that are negative differ from positives.
+    likely are compared with each other. What they share with the columns of `toward`, along which
+    negatives differ from positives, is not compared.
 
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.normal(size=(200, 2))
@@ -175,7 +175,8 @@ def _centered(values: Floats, strata: RowNumbers) -> Floats:
 def _alike(likely: Floats) -> RowNumbers:
     """Strata of about equally likely rows, none of them small."""
     parts = max(1, min(STRATA, likely.size // (2 * FEWEST)))
-    return np.asarray((rankdata(likely, "min") - 1) * parts // likely.size, np.intp)
+    strata = (rankdata(likely, "min") - 1) * parts // likely.size
+    return np.asarray(np.unique(strata, return_inverse=True)[1], np.intp)  # ties can empty some
 
 
 def _lowest(keys: Floats, strata: RowNumbers, counts: RowNumbers) -> RowNumbers:
@@ -212,19 +213,18 @@ RIDGE = 1e-3  # added to variances, so that equal rows do not make an infinitely
 
 
 def toward_positives(space: Floats, members: RowNumbers, likely: Mask, unlikely: Mask) -> Floats:
-    """How far likely rows lie from the unlikely ones of their cluster, in one column per cluster.
+    """How far likely rows lie from unlikely ones: of all, and of their cluster, a column for each.
 
     The direction is that of a linear discriminant, and the distance a rank. Rows of other clusters
     have 0.
 
     >>> space, likely = np.array([[0.0], [0.1], [1.0], [2.0]]), np.array([False, False, True, True])
     >>> toward_positives(space, np.zeros(4, np.intp), likely, ~likely)
-    array([[-0.5],
-           [ 0.5]])
+    array([[-0.5, -0.5],
+           [ 0.5,  0.5]])
     """
     columns = []
-    for k in np.unique(members[likely]):
-        own = members == k
+    for own in (np.ones(likely.size, bool), *(members == k for k in np.unique(members[likely]))):
         near, far = space[own & likely], space[own & unlikely]
         column = np.zeros(int(likely.sum()))
         if min(len(near), len(far)) > 1:
@@ -233,9 +233,9 @@ def toward_positives(space: Floats, members: RowNumbers, likely: Mask, unlikely:
             spread += np.eye(len(spread)) * (RIDGE * np.trace(spread) / len(spread) or 1.0)
             along = near @ np.linalg.solve(spread, near.mean(axis=0) - far.mean(axis=0))
             ranks = rankdata(along)
-            column[members[likely] == k] = ranks - ranks.mean()
+            column[own[likely]] = ranks - ranks.mean()
         columns.append(column)
-    return np.column_stack(columns) if columns else np.zeros((0, 0))
+    return np.column_stack(columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,11 +287,18 @@ def column_weights(X: Floats, is_positive: Mask, seed: int = 0) -> Floats:
 
 
 def find_clusters(
-    positives: Floats, *, most: int, least: int, seed: int = 0, groups: RowNumbers | None = None
+    positives: Floats,
+    *,
+    most: int,
+    least: int,
+    seed: int = 0,
+    groups: RowNumbers | None = None,
+    floor: float = 0.0,
 ) -> Clusters:
     """Cluster rows; clusters with fewer than `least` rows are merged into the nearest one.
 
-    So are those that lie in one of the groups.
+    So are those that lie in one of the groups. `floor` is the least variance of a cluster, as a
+    part of that of all rows: without one, each value of a column with few values can be a cluster.
 
     >>> rows = np.random.default_rng(0).normal(np.repeat([0.0, 9.0], [30, 60])[:, None])
     >>> find_clusters(rows, most=3, least=10).sizes.tolist()
@@ -300,7 +307,10 @@ def find_clusters(
     n = positives.shape[0]
     drawn = np.random.default_rng(seed).permutation(n)[:MIXTURE_ROWS]
     sample = positives[np.sort(drawn)]
-    mixtures = [_mixture(sample, k, seed) for k in range(1, 1 + max(1, min(most, n // least)))]
+    floor = max(RIDGE, floor * float(sample.var(axis=0).mean()))
+    mixtures = [
+        _mixture(sample, k, seed, floor) for k in range(1, 1 + max(1, min(most, n // least)))
+    ]
     best = min(mixtures, key=lambda mixture: float(mixture.bic(sample)))
     return merge_small(positives, best.predict(positives), least, groups)
 
@@ -349,8 +359,8 @@ def _scaled(X: Floats) -> Floats:
     return np.asarray(np.nan_to_num(np.clip((X - center) / spread, -FAR, FAR)), np.float64)
 
 
-def _mixture(rows: Floats, size: int, seed: int) -> Any:
-    mixture = GaussianMixture(size, reg_covar=RIDGE, random_state=seed)
+def _mixture(rows: Floats, size: int, seed: int, floor: float) -> Any:
+    mixture = GaussianMixture(size, reg_covar=floor, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # BIC judges it as it is
         return mixture.fit(rows)
