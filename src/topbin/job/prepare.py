@@ -454,7 +454,8 @@ def _notice(
         (columns[name] for name in names), is_p, is_u, in_groups=folds.row_groups is not None
     )
     keys = row_keys(X)
-    twins = equal_keys(keys[is_p], keys[is_u], [X])
+    several = [X] if X.shape[1] > 1 else []  # equal numbers alone are no copies
+    twins = equal_keys(keys[is_p], keys[is_u], several)
     findings = [finding for finding in in_columns if finding.code not in DROPPED_ANYWAY]
     repeated = twins.repeated
     if repeated and folds.row_groups is not None:
