@@ -216,7 +216,7 @@ def toward_positives(space: Floats, members: RowNumbers, likely: Mask, unlikely:
     """How far likely rows lie from unlikely ones: of all, and of their cluster, a column for each.
 
     The direction is that of a linear discriminant, and the distance a rank. Rows of other clusters
-    have 0.
+    have 0, and all rows have where clusters lie on different sides of the unlikely ones.
 
     >>> space, likely = np.array([[0.0], [0.1], [1.0], [2.0]]), np.array([False, False, True, True])
     >>> toward_positives(space, np.zeros(4, np.intp), likely, ~likely)
@@ -231,9 +231,11 @@ def toward_positives(space: Floats, members: RowNumbers, likely: Mask, unlikely:
             off = np.vstack([near - near.mean(axis=0), far - far.mean(axis=0)])
             spread = off.T @ off / len(off)
             spread += np.eye(len(spread)) * (RIDGE * np.trace(spread) / len(spread) or 1.0)
-            along = near @ np.linalg.solve(spread, near.mean(axis=0) - far.mean(axis=0))
-            ranks = rankdata(along)
-            column[own[likely]] = ranks - ranks.mean()
+            direction = np.linalg.solve(spread, near.mean(axis=0) - far.mean(axis=0))
+            along, ranks = (near - far.mean(axis=0)) @ direction, rankdata(near @ direction)
+            clusters = members[own & likely]
+            if all(along[clusters == k].mean() > 0 for k in np.unique(clusters)):
+                column[own[likely]] = ranks - ranks.mean()
         columns.append(column)
     return np.column_stack(columns)
 
