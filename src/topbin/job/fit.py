@@ -45,7 +45,6 @@ from topbin.mpe.estimate import compared_estimates, estimate_alpha
 from topbin.show.screen import Event, progress_on
 from topbin.store.answer import LabelingFound
 
-COPIES = ("shared-rows", "repeated-rows", "near-copies")
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
 
 
@@ -308,11 +307,11 @@ def _tested_labels(data: Prepared, quick: PUClassifier) -> ScarTest | None:
     """Whether labels look random, by the scores of the quick classifier; None: not tested.
 
     Rows in groups, images, and labels that need not be random are not tested. Nor are rows of which
-    some are listed twice: copies differ from the other rows, whatever the labels are.
+    some are known positives and unlabeled at once: these differ, whatever the labels are.
     """
     labeling, in_groups = data.request.labeling, data.folds.row_groups is not None
     not_random = data.classes is not None or labeling.subtypes or labeling.labeled_by
-    has_copies = any(alarm.code in COPIES for alarm in data.alarms)
+    has_copies = any(alarm.code == "shared-rows" for alarm in data.alarms)
     if not_random or in_groups or data.by_net or has_copies:
         return None
     rows = data.fitted_rows

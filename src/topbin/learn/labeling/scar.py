@@ -42,6 +42,7 @@ WEAK = 0.2  # a power below which a test without a finding says nothing
 # with random labels, and other fits check it (bench/results/alarms.md).
 VARY = 1.1
 STRATA = 4
+FEW_VALUES = 30
 FLAT = 1e-6  # a component with less spread, as a part of the rows, has nothing left to compare
 FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothing
 
@@ -212,19 +213,22 @@ GROUPS = 2  # of a cluster at least, where rows are in groups, so that one can b
 RIDGE = 1e-3  # added to variances, so that equal rows do not make an infinitely narrow cluster
 
 
-def toward_positives(space: Floats, members: RowNumbers, likely: Mask, unlikely: Mask) -> Floats:
-    """How far likely rows lie from unlikely ones: of all, and of their cluster, a column for each.
+def toward_positives(
+    space: Floats, members: RowNumbers, likely: Mask, unlikely: Mask, *, of_all: bool = False
+) -> Floats:
+    """How far likely rows lie from the unlikely ones of their cluster, in one column per cluster.
 
     The direction is that of a linear discriminant, and the distance a rank. Rows of other clusters
-    have 0, and all rows have where clusters lie on different sides of the unlikely ones.
+    have 0. `of_all` adds a column for all rows as one cluster, or zeros where clusters lie on
+    different sides of the unlikely rows.
 
     >>> space, likely = np.array([[0.0], [0.1], [1.0], [2.0]]), np.array([False, False, True, True])
     >>> toward_positives(space, np.zeros(4, np.intp), likely, ~likely)
-    array([[-0.5, -0.5],
-           [ 0.5,  0.5]])
+    array([[-0.5],
+           [ 0.5]])
     """
-    columns = []
-    for own in (np.ones(likely.size, bool), *(members == k for k in np.unique(members[likely]))):
+    columns, parts = [], [members == k for k in np.unique(members[likely])]
+    for own in [*parts, np.ones(likely.size, bool)] if of_all else parts:
         near, far = space[own & likely], space[own & unlikely]
         column = np.zeros(int(likely.sum()))
         if min(len(near), len(far)) > 1:
@@ -238,6 +242,15 @@ def toward_positives(space: Floats, members: RowNumbers, likely: Mask, unlikely:
                 column[own[likely]] = ranks - ranks.mean()
         columns.append(column)
     return np.column_stack(columns)
+
+
+def has_few_values(X: Any) -> bool:
+    """Whether some column has so few values that each of them can be a cluster.
+
+    >>> has_few_values(np.arange(200.0).reshape(-1, 2)), has_few_values(np.eye(3))
+    (False, True)
+    """
+    return is_sparse(X) or any(np.unique(column).size <= FEW_VALUES for column in X.T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
