@@ -128,6 +128,7 @@ def scar_test(
     *,
     likely: Floats | None = None,
     toward: Floats | None = None,
+    vary: float = VARY,
     seed: int = 0,
 ) -> ScarTest:
     """Compare the labeled among likely positives with the others, by redrawing the labels.
@@ -159,9 +160,9 @@ def scar_test(
         return _distance(ranks, _lowest(keys, strata, counts))
 
     redrawn = [distance_of(rng.random(n_p + n_u)) for _ in range(REDRAWS)]
-    seen = _distance(ranks, np.flatnonzero(is_labeled)) / VARY**2
+    seen = _distance(ranks, np.flatnonzero(is_labeled)) / vary**2
     p_value = (1 + np.count_nonzero(np.array(redrawn) >= seen)) / (1 + REDRAWS)
-    critical = VARY**2 * np.quantile(redrawn, 1 - LEVEL)
+    critical = vary**2 * np.quantile(redrawn, 1 - LEVEL)
     is_seen = [distance_of(_tilted(ranks, rng)) > critical for _ in range(TRIALS)]
     power = float(np.mean(is_seen))
     return ScarTest(p_value=float(p_value), power=power, tilt=TILT, n_p=n_p, n_u=n_u)

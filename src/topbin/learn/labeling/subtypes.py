@@ -62,6 +62,10 @@ LIMIT = "a subtype that is never labeled stays invisible"
 # The least variance of a cluster in the test where columns have few values. Clusters that are these
 # values hold more or fewer negatives each, which looks like bias: 44 of 72 fits raised an alarm.
 BROAD = 0.1
+# Who asks for subtypes expects bias, and a test that leaves out the direction of the negatives
+# misses a quarter of it: intervals then covered .73 instead of .97 (bench/results/subtypes.md).
+# With 1.15, 6 of 29 fits with random labels raised an alarm; where classes overlap, more.
+OWN_VARY = 1.3
 ROWS = 2_500  # of each side at most; the time of a fit must not grow by this test
 
 
@@ -245,15 +249,12 @@ def read_subtypes(
 
 def _test(rows: TrainingTable, space: Floats, likely: Mask, seed: int) -> ScarTest:
     """The test of the likely positives; rows in groups are not tested."""
-    labeled, is_p = rows.is_positive, rows.is_positive[likely]
+    is_p = rows.is_positive[likely]
     if rows.together is not None and rows.together.grouped is not None:
         n_p = int(is_p.sum())
         n_u = is_p.size - n_p
         return ScarTest(p_value=None, power=None, tilt=TILT, n_p=n_p, n_u=n_u, in_groups=True)
-    is_coarse = has_few_values(rows.X)
-    members = _test_members(space, labeled, is_coarse, seed)
-    toward = toward_positives(space, members, likely, ~(likely | labeled), of_all=is_coarse)
-    return scar_test(space[likely], is_p, toward=toward, seed=seed)
+    return scar_test(space[likely], is_p, vary=OWN_VARY, seed=seed)
 
 
 def _test_members(space: Floats, labeled: Mask, is_coarse: bool, seed: int) -> RowNumbers:
