@@ -311,9 +311,10 @@ def page() -> None:
     )
     text += (
         "## Subtypes: data sets on which nothing was chosen\n\n"
-        "The test of random labels was changed after earlier fits of these seeds had been seen, "
-        "and chosen on other fits (see alarms.md). *digits, odd* has the images of a tuning "
-        "set.\n\n"
+        "But for the allowance of the test (see the last section), which was raised from 1.15 to "
+        "1.3 after earlier fits of these seeds had been seen. *digits, odd* has the images of a "
+        "tuning set. With the test of other fits (alarms.md), which leaves out the direction of "
+        "negatives, 22 of the 30 with biased labels raised an alarm, and intervals covered .73.\n\n"
     )
     text += error_table(rows, reported, methods) + "\n\n" + other_figures(checked)
     text += "\n\n## Subtypes: data sets on which settings were chosen\n\n"
