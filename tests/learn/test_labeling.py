@@ -10,7 +10,14 @@ import topbin as tb
 from topbin.core import Evidence, Tails
 from topbin.learn.fitting import FitOptions, fit_table
 from topbin.learn.labeling.propensity import attributes, labeling_chance
-from topbin.learn.labeling.scar import ScarTest, find_clusters, merge_small, project, scar_test
+from topbin.learn.labeling.scar import (
+    ScarTest,
+    find_clusters,
+    merge_small,
+    project,
+    scar_test,
+    toward_positives,
+)
 from topbin.learn.labeling.subtypes import random_labels_test, shrunken
 from topbin.learn.learners import TEDN
 from topbin.learn.probabilities import RatioMap
@@ -241,6 +248,13 @@ def test_negatives_among_likely_positives_are_no_bias():
         plain += scar_test(X[likely], is_p[likely], likely=scores[likely], seed=seed).is_alarm
     assert alarms <= 3  # of 20 with random labels; more than 3 have a chance of 1.6 % at 5 %
     assert plain >= 4  # what the direction of the negatives is left out for
+
+
+def test_without_likely_positives_there_is_no_test():
+    space, none = np.zeros((9, 2)), np.zeros(9, bool)
+    toward = toward_positives(space, np.zeros(9, np.intp), none, ~none)
+    found = scar_test(space[none], none[none], likely=np.zeros(0), toward=toward)
+    assert found.p_value is None
 
 
 def test_a_test_without_power_says_so():

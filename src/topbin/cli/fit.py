@@ -89,14 +89,15 @@ def fit(
         outlook = rehearse(show, request, values, is_timed=True)
         show.say("dry run", "nothing was written")
         return verb.write_json(outlook) if as_json else None
+    from topbin.show.screen import summarize
+    from topbin.store.runs import RESULT, SCHEMA, read_result
+
     try:
         is_new = _work(show, output, request, values, force=force, resume=resume)
     except (KeyboardInterrupt, SystemExit):  # from the keyboard, or by a signal
-        if output.exists() and not (output / "result.json").exists():
+        if output.exists() and not (output / RESULT).exists():
             show.say("stopped", "there is no answer yet; to go on, the same command with --resume")
         raise
-    from topbin.show.screen import summarize
-    from topbin.store.runs import SCHEMA, read_result
 
     answer = read_result(output)
     show.print(summarize(answer, run=str(output)))

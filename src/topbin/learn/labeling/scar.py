@@ -242,7 +242,7 @@ def toward_positives(
             if all(along[clusters == k].mean() > 0 for k in np.unique(clusters)):
                 column[own[likely]] = ranks - ranks.mean()
         columns.append(column)
-    return np.column_stack(columns)
+    return np.column_stack(columns) if columns else np.zeros((0, 0))  # no row is likely
 
 
 def has_few_values(X: Any) -> bool:

@@ -257,13 +257,6 @@ def _test(rows: TrainingTable, space: Floats, likely: Mask, seed: int) -> ScarTe
     return scar_test(space[likely], is_p, vary=OWN_VARY, seed=seed)
 
 
-def _test_members(space: Floats, labeled: Mask, is_coarse: bool, seed: int) -> RowNumbers:
-    """The cluster of each row, for the test."""
-    floor = BROAD if is_coarse else 0.0
-    known = find_clusters(space[labeled], most=MOST, least=LEAST, seed=seed, floor=floor)
-    return _members(space, labeled, known)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reading:
     """What one cluster against all of U says; `likely` marks rows of the whole table."""
@@ -370,9 +363,11 @@ def random_labels_test(X: Any, is_p: Mask, scores: Floats, *, seed: int = 0) -> 
         return None
     space = project(X[rows], labeled, seed)
     is_coarse = has_few_values(X[rows])
-    members = _test_members(space, labeled, is_coarse, seed)
+    floor = BROAD if is_coarse else 0.0
+    known = find_clusters(space[labeled], most=MOST, least=LEAST, seed=seed, floor=floor)
+    members = _members(space, labeled, known)
     likely, place = np.zeros(rows.size, bool), np.zeros(rows.size)
-    for k in np.unique(members[labeled]):
+    for k in range(known.sizes.size):
         is_k = members == k
         if min((is_k & labeled).sum(), (is_k & ~labeled).sum()) >= FEWEST:
             likely[is_k] = _likely(own[is_k], labeled[is_k])
